@@ -1,0 +1,1 @@
+"""Support vector machines to read, to do and to grade."""

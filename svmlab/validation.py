@@ -1,0 +1,217 @@
+"""Checks of what callers pass in: a ``ValueError`` names the argument, its value and the rule.
+
+Integers and any memory order just work; everything comes back as float64 in C order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from svmlab.types import CSR, Matrix, Rows, Vector
+
+
+def check_matrix(X: ArrayLike, name: str = "X") -> Matrix:
+    """Return X as a finite float64 matrix with at least one row and one column.
+
+    >>> check_matrix([[1, 2], [3, 4]])
+    array([[1., 2.], [3., 4.]])
+    >>> check_matrix([1, 2])
+    Traceback (most recent call last):
+    ValueError: X must be a matrix (n, d), got an array of shape (2,); use X.reshape(-1, 1)...
+    """
+    matrix = _as_float(X, name)
+    if matrix.ndim != 2:
+        hint = f"; use {name}.reshape(-1, 1) for one feature" if matrix.ndim == 1 else ""
+        raise ValueError(
+            f"{name} must be a matrix (n, d), got an array of shape {matrix.shape}{hint}"
+        )
+    if 0 in matrix.shape:
+        raise ValueError(
+            f"{name} is empty: shape {matrix.shape}; it needs at least one row and column"
+        )
+    _check_finite(matrix, name)
+    return matrix
+
+
+def check_vector(v: ArrayLike, name: str, length: int | None = None) -> Vector:
+    """Return v as a finite float64 vector, of the given length if one is asked for.
+
+    >>> check_vector([1, 2], "w", length=3)
+    Traceback (most recent call last):
+    ValueError: w must have 3 entries, got 2
+    """
+    vector = _as_float(v, name)
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must be a vector, got an array of shape {vector.shape}")
+    if length is not None and vector.size != length:
+        raise ValueError(f"{name} must have {length} entries, got {vector.size}")
+    if vector.size == 0:
+        raise ValueError(f"{name} is empty")
+    _check_finite(vector, name)
+    return vector
+
+
+def check_rows(X: Any, name: str = "X") -> Rows:
+    """Return X as a matrix, or as :class:`CSR` if it has the three arrays of sparse rows.
+
+    >>> check_rows([[0, 1]])
+    array([[0., 1.]])
+    """
+    if not is_csr(X):
+        if hasattr(X, "tocsr"):
+            raise ValueError(f"{name} is sparse but not CSR; convert it with {name}.tocsr()")
+        return check_matrix(X, name)
+    n, d = X.shape
+    if n == 0 or d == 0:
+        raise ValueError(f"{name} is empty: shape {(n, d)}; it needs at least one row and column")
+    data = np.ascontiguousarray(X.data, dtype=np.float64)
+    indices = np.ascontiguousarray(X.indices, dtype=np.int64)
+    indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
+    _check_finite(data, name)
+    if indptr.shape != (n + 1,) or indptr[0] != 0 or indptr[-1] != data.size:
+        raise ValueError(f"{name}.indptr must rise from 0 to {data.size} in {n + 1} entries")
+    if np.any(np.diff(indptr) < 0):
+        raise ValueError(f"{name}.indptr must not fall")
+    if indices.size != data.size or (data.size and not 0 <= indices.min() <= indices.max() < d):
+        raise ValueError(f"{name}.indices must be {data.size} columns in [0, {d})")
+    return CSR(data, indices, indptr, (n, d))
+
+
+def is_csr(X: object) -> bool:
+    """Tell whether X carries compressed sparse rows, without importing scipy.
+
+    >>> is_csr(np.eye(2))
+    False
+    """
+    has_arrays = all(hasattr(X, name) for name in ("data", "indices", "indptr", "shape"))
+    return has_arrays and getattr(X, "format", "csr") == "csr"
+
+
+def check_signs(y: ArrayLike, n: int, name: str = "y") -> Vector:
+    """Return y as floats −1 and +1, with both classes present.
+
+    >>> check_signs([1, -1, 1], 3)
+    array([ 1., -1.,  1.])
+    >>> check_signs([0, 1, 1], 3)
+    Traceback (most recent call last):
+    ValueError: y must hold -1 and +1 only, got 0; map your labels first...
+    """
+    signs = check_vector(y, name, n)
+    strange = signs[np.abs(signs) != 1.0]
+    if strange.size:
+        raise ValueError(
+            f"{name} must hold -1 and +1 only, got {strange[0]:g}; map your labels first, "
+            f"e.g. np.where({name} == positive, 1.0, -1.0)"
+        )
+    if np.all(signs == signs[0]):
+        raise ValueError(f"{name} holds one class only ({signs[0]:+g}); both -1 and +1 are needed")
+    return signs
+
+
+def check_gram(K: ArrayLike, name: str = "K") -> Matrix:
+    """Return K as a square, symmetric matrix.
+
+    >>> check_gram([[1, 2], [0, 1]])
+    Traceback (most recent call last):
+    ValueError: K must be symmetric, but K[0, 1] = 2 and K[1, 0] = 0
+    """
+    gram = check_matrix(K, name)
+    if gram.shape[0] != gram.shape[1]:
+        raise ValueError(f"{name} must be square (n, n), got shape {gram.shape}")
+    gap = np.abs(gram - gram.T)
+    if gap.max() > 1e-8 * max(1.0, np.abs(gram).max()):
+        i, j = sorted(np.unravel_index(int(gap.argmax()), gap.shape))
+        raise ValueError(
+            f"{name} must be symmetric, but {name}[{i}, {j}] = {gram[i, j]:g} "
+            f"and {name}[{j}, {i}] = {gram[j, i]:g}"
+        )
+    return gram
+
+
+def check_positive(**values: float) -> None:
+    """Raise unless each named value is a finite number above 0.
+
+    >>> check_positive(C=1.0, gamma=-1.0)
+    Traceback (most recent call last):
+    ValueError: gamma must be a finite number above 0, got -1.0
+    """
+    for name, value in values.items():
+        if not (_is_finite_number(value) and value > 0):
+            raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+
+
+def check_nonnegative(**values: float) -> None:
+    """Raise unless each named value is a finite number, 0 or above.
+
+    >>> check_nonnegative(epsilon=-0.1)
+    Traceback (most recent call last):
+    ValueError: epsilon must be a finite number, 0 or above, got -0.1
+    """
+    for name, value in values.items():
+        if not (_is_finite_number(value) and value >= 0):
+            raise ValueError(f"{name} must be a finite number, 0 or above, got {value!r}")
+
+
+def check_count(**values: int) -> None:
+    """Raise unless each named value is a whole number, 1 or above.
+
+    >>> check_count(max_iter=0)
+    Traceback (most recent call last):
+    ValueError: max_iter must be a whole number, 1 or above, got 0
+    """
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ValueError(f"{name} must be a whole number, 1 or above, got {value!r}")
+
+
+def check_costs(C: ArrayLike, n: int, name: str = "C") -> Vector:
+    """Return the slack cost of each example: a number above 0 for all, or n numbers, 0 or above.
+
+    >>> check_costs(2, 3)
+    array([2., 2., 2.])
+    >>> check_costs(0, 3)
+    Traceback (most recent call last):
+    ValueError: C must be a finite number above 0, got 0
+    """
+    if np.ndim(C) == 0:
+        check_positive(**{name: C})  # type: ignore[arg-type]
+        return np.full(n, float(C))  # type: ignore[arg-type]
+    costs = check_vector(C, name, n)
+    if costs.min() < 0 or costs.max() == 0:
+        raise ValueError(f"{name} must be 0 or above, and above 0 somewhere, got {costs.min():g}")
+    return costs
+
+
+def check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
+    """Raise unless value is one of the choices.
+
+    >>> check_choice("l2", ("hinge", "logistic"), "loss")
+    Traceback (most recent call last):
+    ValueError: loss must be one of 'hinge', 'logistic', got 'l2'
+    """
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def _is_finite_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and bool(np.isfinite(value))
+
+
+def _as_float(values: ArrayLike, name: str) -> Matrix:
+    array = np.asarray(values)
+    if array.dtype.kind not in "buif":
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    return np.ascontiguousarray(array, dtype=np.float64) if array.ndim else array.astype(np.float64)
+
+
+def _check_finite(array: Matrix, name: str) -> None:
+    bad = ~np.isfinite(array)
+    if bad.any():
+        where = [int(k) for k in np.argwhere(bad)[0]]
+        raise ValueError(
+            f"{name} must be finite, but {name}{where} is {array[tuple(where)]}; "
+            "drop or impute such values first"
+        )
