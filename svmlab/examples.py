@@ -73,7 +73,7 @@ def worked_example() -> WorkedExample:
 
 
 def solve_exactly(K: Sequence[Sequence[int]], y: Sequence[int]) -> ExactSolution:
-    r"""Solve a small hard-margin dual in fractions by trying every set of support vectors (C8, C15).
+    r"""Solve a small hard-margin dual in fractions, trying every set of support vectors (C8, C15).
 
     For the right set S the KKT conditions are the linear equations
 
@@ -99,7 +99,7 @@ def solve_exactly(K: Sequence[Sequence[int]], y: Sequence[int]) -> ExactSolution
         f = [sum((alpha[j] * y[j] * K[i][j] for j in support), b) for i in range(n)]
         margins = tuple(y[i] * f[i] for i in range(n))
         if min(margins) >= 1:
-            dual = sum(alpha) - sum((alpha[i] * (margins[i] - y[i] * b) for i in support)) / 2
+            dual = sum(alpha) - sum(alpha[i] * (margins[i] - y[i] * b) for i in support) / 2
             return ExactSolution(tuple(alpha), b, Fraction(dual), margins)
     raise ValueError(
         "K and y are not separable: no set of support vectors satisfies the KKT system"

@@ -70,8 +70,7 @@ def gaussian_kernel(X: Rows, Z: Rows, gamma: float = 1.0) -> Matrix:
     check_positive(gamma=gamma)
     distances = linear_kernel(X, Z)
     distances *= -2.0
-    distances += squared_norms(X)[:, None]
-    distances += squared_norms(Z)[None, :]
+    distances += squared_norms(X)[:, None] + squared_norms(Z)[None, :]  # in one sum: symmetric
     np.maximum(distances, 0.0, out=distances)  # rounding can leave a tiny negative
     if X is Z:
         np.fill_diagonal(distances, 0.0)

@@ -1,0 +1,55 @@
+# `make help` lists the verbs. Everything runs in .venv, which the first verb makes.
+SHELL := /bin/bash
+PY := .venv/bin/python
+JOBS ?= auto
+OUT ?= demo
+
+# Bytecode in a folder of our own, also where the environment forbids it.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-full check format core-test clean
+
+help: ## list the verbs
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: .venv/ready ## make .venv with everything that the other verbs need
+
+.venv/ready: pyproject.toml constraints.txt .ci/setup
+	@.ci/setup
+
+demo: .venv/ready ## solve the worked example: a table, and a figure in demo/
+	@$(PY) -m svmlab --out $(OUT)
+
+test: check core-test ## every claim at reduced size (what CI runs)
+	$(PY) -m pytest -q -n $(JOBS) -m "not full"
+
+test-full: check core-test ## every claim at the size that it names
+	$(PY) -m pytest -q -n $(JOBS)
+
+check: .venv/ready ## lint, format, types, spelling
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m codespell_lib svmlab autograder tests benchmarks book README.md CONTRIBUTING.md
+
+core-test: .cache/core/ready ## the core where numpy is all there is, and without the compiler
+	.cache/core/bin/python -m pytest -q -m "core and not full" tests
+	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -q -n $(JOBS) -m "core and not full" tests
+
+.cache/core/ready: .venv/ready
+	@echo "setup: making an environment with numpy and pytest only"
+	@$(PY) -m venv .cache/core
+	@.cache/core/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --editable . pytest 2> >(grep -v '^WARNING: Location' >&2)
+	@touch $@
+
+format: .venv/ready ## put the code into house format
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+clean: ## remove what the other verbs made
+	rm -rf .venv .cache $(OUT) .pytest_cache .mypy_cache .ruff_cache *.egg-info
