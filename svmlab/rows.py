@@ -63,7 +63,7 @@ def dense(X: Rows) -> Matrix:
     if not isinstance(X, CSR):
         return X
     full = np.zeros(X.shape)
-    np.add.at(full, (_row_of_entry(X), X.indices), X.data)  # duplicates in a row add up
+    full[_row_of_entry(X), X.indices] = X.data
     return full
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmlab.types import CSR, Matrix, Rows, Vector
+from svmlab.types import CSR, Indices, Matrix, Rows, Vector
 
 
 def check_matrix(X: ArrayLike, name: str = "X") -> Matrix:
@@ -77,7 +77,7 @@ def check_rows(X: Any, name: str = "X") -> Rows:
         raise ValueError(f"{name}.indptr must not fall")
     if indices.size != data.size or (data.size and not 0 <= indices.min() <= indices.max() < d):
         raise ValueError(f"{name}.indices must be {data.size} columns in [0, {d})")
-    return CSR(data, indices, indptr, (n, d))
+    return _without_duplicates(CSR(data, indices, indptr, (n, d)))
 
 
 def is_csr(X: object) -> bool:
@@ -111,6 +111,25 @@ def check_signs(y: ArrayLike, n: int, name: str = "y") -> Vector:
     return signs
 
 
+def check_codes(codes: ArrayLike, n: int, name: str = "y") -> Indices:
+    """Return n class codes 0, 1, … as integers.
+
+    >>> check_codes([0, 2.0, 1], 3)
+    array([0, 2, 1])
+    >>> check_codes([-1, 1], 2)
+    Traceback (most recent call last):
+    ValueError: y must hold class codes 0, 1, ..., got -1; map your labels first...
+    """
+    values = check_vector(codes, name, n)
+    strange = values[(values < 0) | (values != np.floor(values))]
+    if strange.size:
+        raise ValueError(
+            f"{name} must hold class codes 0, 1, ..., got {strange[0]:g}; map your labels first, "
+            f"e.g. np.unique({name}, return_inverse=True)[1]"
+        )
+    return values.astype(np.int64)
+
+
 def check_gram(K: ArrayLike, name: str = "K") -> Matrix:
     """Return K as a square, symmetric matrix.
 
@@ -121,6 +140,8 @@ def check_gram(K: ArrayLike, name: str = "K") -> Matrix:
     gram = check_matrix(K, name)
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"{name} must be square (n, n), got shape {gram.shape}")
+    if np.array_equal(gram, gram.T):
+        return gram
     gap = np.abs(gram - gram.T)
     if gap.max() > 1e-8 * max(1.0, np.abs(gram).max()):
         i, j = sorted(np.unravel_index(int(gap.argmax()), gap.shape))
@@ -185,6 +206,23 @@ def check_costs(C: ArrayLike, n: int, name: str = "C") -> Vector:
     return costs
 
 
+def check_validation_set(X_val: Any, y_val: ArrayLike | None, d: int) -> tuple[Rows, Vector] | None:
+    """Return a validation set of d columns, or None where there is none.
+
+    >>> check_validation_set([[1.0]], None, 1)
+    Traceback (most recent call last):
+    ValueError: X_val and y_val belong together: give both or none
+    """
+    if (X_val is None) != (y_val is None):
+        raise ValueError("X_val and y_val belong together: give both or none")
+    if X_val is None or y_val is None:
+        return None
+    rows = check_rows(X_val, "X_val")
+    if rows.shape[1] != d:
+        raise ValueError(f"X_val must have {d} columns as X has, got {rows.shape[1]}")
+    return rows, check_signs(y_val, rows.shape[0], "y_val")
+
+
 def check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
     """Raise unless value is one of the choices.
 
@@ -194,6 +232,21 @@ def check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
     """
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def _without_duplicates(X: CSR) -> CSR:
+    """Return rows whose columns rise; entries given for the same column are added up."""
+    n, d = X.shape
+    rises = np.diff(X.indices) > 0
+    starts = X.indptr[1:-1]
+    rises[starts[(starts > 0) & (starts < X.indices.size)] - 1] = True
+    if rises.all():
+        return X
+    row = np.repeat(np.arange(n), np.diff(X.indptr))
+    places, entry = np.unique(row * d + X.indices, return_inverse=True)
+    data = np.asarray(np.bincount(entry, weights=X.data, minlength=places.size), dtype=np.float64)
+    indptr = np.searchsorted(places, np.arange(n + 1) * d)
+    return CSR(data, places % d, indptr, X.shape)
 
 
 def _is_finite_number(value: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmlab.kernels import kernel_matrix
-from svmlab.types import Matrix, Vector
+from svmlab.types import Indices, Matrix, Vector
 
 
 def overlapping(rng: np.random.Generator, n: int = 40, d: int = 3) -> tuple[Matrix, Vector]:
@@ -29,3 +29,9 @@ def random_dual(rng: np.random.Generator, kernel: str) -> tuple[Matrix, Vector, 
     X, y = overlapping(rng, n=int(rng.integers(20, 60)), d=int(rng.integers(2, 6)))
     K = kernel_matrix(kernel, X, gamma=0.5, degree=2)
     return K, y, float(np.exp(rng.uniform(np.log(0.05), np.log(20))))
+
+
+def three_classes(rng: np.random.Generator, n: int = 60) -> tuple[Matrix, Indices]:
+    """Three clouds of equal size that hardly overlap."""
+    codes = np.arange(n) % 3
+    return rng.normal(size=(n, 2)) + np.array([[0.0, 2.0], [2.0, 0.0], [-2.0, -2.0]])[codes], codes

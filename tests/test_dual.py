@@ -119,6 +119,13 @@ def test_soft_margin_conditions_with_slack(soft):
     assert np.all(alpha[margins > 1 + 1e-6] == 0.0)
 
 
+def test_without_an_upper_bound_a_margin_below_one_is_always_a_violation():
+    margins, alpha = np.array([0.5, 2.0, 1.0]), np.array([7.0, 0.0, 1.0])
+    for share in (0.0, 1e-4):
+        broken = c.margin_violations(margins, alpha, np.inf, at_bound=share)
+        np.testing.assert_array_equal(broken, [0.5, 0, 0])
+
+
 def test_intercept_interval_contains_every_optimal_b_and_nothing_else():
     # Two pairs of coinciding points: every alpha is at a bound, so b is free in an interval.
     X, y = np.array([[1.0], [1.0], [-1.0], [-1.0]]), np.array([1.0, 1.0, -1.0, -1.0])

@@ -49,10 +49,12 @@ def test_a_bias_column_acts_as_the_intercept(rng):
     np.testing.assert_allclose(rows.times(rows.with_bias_column(X), np.append(w, b)), X @ w + b)
 
 
-def test_columns_given_twice_add_up():
-    X = CSR(np.array([1.0, 2.0]), np.array([1, 1]), np.array([0, 2]), (1, 2))
-    np.testing.assert_array_equal(rows.dense(X), [[0, 3]])
-    np.testing.assert_array_equal(rows.times(X, np.ones(2)), [3])
+def test_columns_in_any_order_are_sorted_and_those_given_twice_add_up():
+    X = check_rows(Sparse([1.0, 2.0, 5.0, 4.0, 3.0], [2, 2, 0, 1, 0], [0, 0, 3, 3, 5], (4, 3)))
+    assert isinstance(X, CSR)
+    np.testing.assert_array_equal(rows.dense(X), [[0, 0, 0], [5, 0, 3], [0, 0, 0], [3, 4, 0]])
+    np.testing.assert_array_equal(rows.squared_norms(X), [0, 34, 0, 25])
+    np.testing.assert_array_equal(X.indices, [0, 2, 0, 1])
 
 
 @pytest.mark.parametrize(
