@@ -7,11 +7,28 @@ margin (eq-residual).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from svmlab._jit import jit
 
 MIN_CURVATURE = 1e-12
+STEP_OVERHEAD = 1000  # a step in plain Python costs as much as so many entries of a row
+PLAIN_WORK = 20_000_000  # entries, about a second: before that compiling does not pay
+
+
+def loop_for(n_iter: int, n: int) -> Callable[..., Any]:
+    """Return :func:`minimise` for a run of n variables that has taken n_iter steps so far.
+
+    Small problems end in plain Python, before a compiler would be ready.
+
+    >>> loop_for(0, 100) is minimise.plain, loop_for(10**6, 100) is minimise.plain
+    (True, False)
+    """
+    plain = n_iter * (n + STEP_OVERHEAD) < PLAIN_WORK
+    return minimise.plain if plain else minimise.compiled
 
 
 @jit()
@@ -39,7 +56,11 @@ def minimise(K, rows, y, C, alpha, r, tol, max_iter):  # type: ignore[no-untyped
 
 @jit()
 def select_pair(r, up, low, K, rows, diagonal):  # type: ignore[no-untyped-def]
-    """Return the highest i in I_up and the j in I_low that gains most (eq-smo-gain)."""
+    r"""Return i with the largest r in I_up, the j in I_low that gains most, and the violation (B4).
+
+    .. math:: j = \arg\max_{j \in I_{low},\ r_j < r_i}
+        \frac{(r_i - r_j)^2}{K_{ii} + K_{jj} - 2K_{ij}}  \tag{eq-smo-gain}
+    """
     if not up.any() or not low.any():
         return 0, 0, -np.inf
     i = np.argmax(np.where(up, r, -np.inf))
@@ -53,7 +74,12 @@ def select_pair(r, up, low, K, rows, diagonal):  # type: ignore[no-untyped-def]
 
 @jit()
 def take_step(alpha, r, K, rows, y, C, i, j):  # type: ignore[no-untyped-def]
-    """Maximise the dual along y_i e_i - y_j e_j (eq-smo-direction); tell whether alpha moved."""
+    r"""Maximise the dual along a line that keeps Σ αy, inside the box; tell if alpha moved (B5-B7).
+
+    .. math:: \alpha(t) = \alpha + t\,(y_i e_i - y_j e_j)  \tag{eq-smo-direction}
+    .. math:: t = \frac{r_i - r_j}{K_{ii} + K_{jj} - 2K_{ij}}  \tag{eq-smo-step}
+    .. math:: r_k \leftarrow r_k - t\,(K_{ki} - K_{kj})  \tag{eq-smo-residual}
+    """
     row_i, row_j = K[rows[i]], K[rows[j]]
     curvature = row_i[rows[i]] + row_j[rows[j]] - 2.0 * row_i[rows[j]]
     room_i = C[i] - alpha[i] if y[i] > 0 else alpha[i]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmlab._smo_jit import minimise
-from svmlab.certificates import certify
+from svmlab._smo_jit import loop_for
+from svmlab.certificates import measure
 from svmlab.dual import intercept, intercept_interval, movable
 from svmlab.types import DualResult, Indices, Matrix, Vector, warn_not_converged
 from svmlab.validation import (
@@ -24,7 +24,6 @@ from svmlab.validation import (
 )
 
 MIN_STEP = 1e-5  # a smaller move of alpha_j counts as none
-PLAIN_WORK = 1_000_000  # entries touched before compiling pays
 MAX_REFRESHES = 20
 
 
@@ -223,7 +222,7 @@ def simplified_smo(
             changed = True
         passes = 0 if changed else passes + 1
 
-    certificate = certify(alpha, b, K, y, C)
+    certificate = measure(alpha, b, K, y, np.full(n, float(C)))
     if passes < max_passes:
         advice = f"raise max_sweeps = {max_sweeps}, or use solve_dual"
         warn_not_converged("simplified_smo", "KKT violation", certificate.violation, tol, advice)
@@ -268,18 +267,11 @@ def solve_dual(
     tol: float = 1e-3,
     max_iter: int | None = None,
 ) -> DualResult:
-    r"""Solve the soft-margin dual with the second-order choice of pairs (B4, C21).
+    """Solve the soft-margin dual with the second-order choice of pairs (B4, C21).
 
-    Along a direction that keeps Σ αy the dual is a parabola, with its top at t and as high as ΔD:
-
-    .. math::
-        d = y_i e_i - y_j e_j,\qquad
-        t = \frac{r_i - r_j}{K_{ii} + K_{jj} - 2K_{ij}},\qquad
-        \Delta D = \tfrac12 (r_i - r_j)\, t  \tag{eq-smo-gain}
-
-    i is the largest r in I_up, j the element of I_low that gains most (Fan, Chen and Lin 2005). The
-    loop stops when the violation (eq-violation) is at most ``tol``, and that is checked again from
-    scratch in float64 before the function returns.
+    i is the largest r in I_up and j the element of I_low that gains most (eq-smo-gain; Fan, Chen
+    and Lin 2005); both move by eq-smo-step. The loop stops when the violation (eq-violation) is at
+    most ``tol``, and that is checked again from scratch in float64 before the function returns.
 
     Parameters
     ----------
@@ -311,7 +303,7 @@ def solve_dual(
 
     alpha, r, violation, n_iter, history = climb(K, np.arange(n), y, costs, y, tol, limit)
     b = intercept(r, alpha, costs, *movable(alpha, y, costs))
-    certificate = certify(alpha, b, K, y, costs)
+    certificate = measure(alpha, b, K, y, costs)
     if violation > tol:
         advice = f"{n_iter} steps were not enough: raise max_iter, scale the data or lower C"
         warn_not_converged("solve_dual", "KKT violation", violation, tol, advice)
@@ -344,7 +336,7 @@ def climb(
 
     .. math:: \max_\alpha\ \sum_k \alpha_k y_k \tau_k - \tfrac12 \sum_{k,l} \alpha_k\alpha_l y_k y_l
         K_{kl}\quad\text{where } \sum_k \alpha_k y_k = 0,\ 0 \le \alpha_k \le C_k
-        \tag{eq-smo-direction}
+        \tag{eq-pair-dual}
 
     Classification has τ = y; regression has two variables an example, with τ = y ∓ ε.
 
@@ -364,7 +356,7 @@ def climb(
     n_iter, refreshes, history = 0, 0, [(0.0, 0.0, np.inf)]
     while True:
         chunk = min(max(1, n_iter // 10), max_iter - n_iter)
-        loop = minimise.plain if len(y) * n_iter < PLAIN_WORK else minimise
+        loop = loop_for(n_iter, len(y))
         steps, violation = loop(K, rows, y, C, alpha, r, tol, chunk)
         n_iter += steps
         history.append((n_iter, 0.5 * float((alpha * y) @ (targets + r)), violation))

@@ -5,9 +5,9 @@ import pytest
 from problems import overlapping, random_dual
 
 from svmlab import smo
-from svmlab._smo_jit import minimise
+from svmlab._smo_jit import minimise, select_pair, take_step
 from svmlab.certificates import certify, margin_violations
-from svmlab.dual import dual_objective
+from svmlab.dual import dual_objective, movable, residuals
 from svmlab.examples import worked_example
 from svmlab.kernels import kernel_matrix
 from svmlab.types import ConvergenceWarning
@@ -203,6 +203,42 @@ def test_an_example_of_cost_zero_is_not_there(rng):
     part = smo.solve_dual(K[np.ix_(kept, kept)], y[kept], 1.5, tol=1e-9)
     assert np.all(whole.alpha[~kept] == 0)
     assert np.isclose(whole.bound, part.bound, rtol=1e-8)
+
+
+def test_a_fast_step_is_the_best_on_its_line_and_keeps_r_up_to_date(state, rng):
+    K, y, C, alpha, _ = state
+    costs, rows = np.full(len(y), C), np.arange(len(y))
+    r = residuals(alpha, K, y)
+    up, low = movable(alpha, y, C)
+    for _ in range(30):
+        i, j = int(rng.choice(np.flatnonzero(up))), int(rng.choice(np.flatnonzero(low)))
+        if r[i] <= r[j]:
+            continue
+        new, new_r = alpha.copy(), r.copy()
+        take_step.plain(new, new_r, K, rows, y, costs, i, j)
+        np.testing.assert_allclose(new_r, residuals(new, K, y), atol=1e-10)
+        direction = y * (np.eye(len(y))[i] - np.eye(len(y))[j])
+        top = dual_objective(new, K, y)
+        for t in np.linspace(0, 3, 31):
+            other = alpha + t * direction
+            if certify(other, 0.0, K, y, C).box == 0:
+                assert dual_objective(other, K, y) <= top + 1e-10
+
+
+def test_the_selected_partner_gains_most(state):
+    K, y, C, alpha, _ = state
+    r, (up, low) = residuals(alpha, K, y), movable(alpha, y, C)
+    i, j, violation = select_pair.plain(r, up, low, K, np.arange(len(y)), np.diag(K))
+    assert r[i] == r[up].max()
+    assert violation == r[i] - r[low].min()
+
+    def gain(k):
+        far = alpha + (r[i] - r[k]) / -smo.eta(i, k, K) * y * (
+            np.eye(len(y))[i] - np.eye(len(y))[k]
+        )
+        return dual_objective(far, K, y) - dual_objective(alpha, K, y)
+
+    assert j == max(np.flatnonzero(low & (r < r[i])), key=gain)
 
 
 def test_history_rises_to_the_dual_objective(rng):
