@@ -77,19 +77,22 @@ def primal_gradient(
     return w + transposed_times(X, weights), float(weights.sum())
 
 
-def regularized_risk(w: Vector, X: Rows, y: Vector, lam: float) -> float:
+def regularized_risk(
+    w: Vector, X: Rows, y: Vector, lam: float, sample_weight: Vector | None = None
+) -> float:
     r"""Return Pegasos' objective: regulariser plus mean hinge loss, no intercept (S3, S9, G5).
 
     .. math:: F(w) = \tfrac\lambda2 \|w\|^2 + \frac1n \sum_i \max(0,\ 1 - y_i\, w \cdot x_i)
         \tag{eq-regularized-risk}
 
-    It is :func:`primal_objective` with b = 0 times λ, for λ = 1/(nC).
+    It is :func:`primal_objective` with b = 0 times λ, for λ = 1/(nC). With sample weights the mean
+    is the weighted one (S5).
 
     >>> regularized_risk(np.array([1.0]), np.array([[2.0], [0.5]]), np.array([1.0, 1.0]), lam=0.5)
     0.5
     """
     check_positive(lam=lam)
-    return float(0.5 * lam * w @ w + slack(X, y, w).mean())
+    return float(0.5 * lam * w @ w + np.average(slack(X, y, w), weights=sample_weight))
 
 
 def mistakes_objective(w: Vector, b: float, X: Rows, y: Vector, C: float) -> float:
