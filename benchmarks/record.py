@@ -1,0 +1,65 @@
+"""What every benchmark shares: timing, tables, and a record of where the figures come from."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeVar
+
+Answer = TypeVar("Answer")
+Row = dict[str, Any]
+PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "svmlab")
+
+
+def timed(work: Callable[[], Answer]) -> tuple[float, Answer]:
+    """Return the seconds that the work took, and its answer."""
+    start = time.perf_counter()
+    answer = work()
+    return time.perf_counter() - start, answer
+
+
+def table(rows: list[Row]) -> str:
+    """Return rows with the same keys as plain text, one column a key."""
+    names = list(rows[0])
+    cells = [names] + [[_text(row[name]) for name in names] for row in rows]
+    widths = [max(len(line[k]) for line in cells) for k in range(len(names))]
+    lines = ["  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)) for line in cells]
+    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+
+def circumstances() -> Row:
+    """Return machine, date, command and versions, to stand beside the figures."""
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def write_json(path: Path, results: Row) -> None:
+    """Write the results with their circumstances; the file is whole or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({**circumstances(), **results}, indent=1, ensure_ascii=False)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.write(text + "\n")
+    os.replace(file.name, path)
+
+
+def _text(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
