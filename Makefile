@@ -4,6 +4,9 @@ PY := .venv/bin/python
 JOBS ?= auto
 OUT ?= demo
 
+CORE_TESTS := $(shell grep -l 'pytestmark = pytest.mark.core' tests/test_*.py)
+CORE_DOCTESTS := svmlab $(patsubst %,--ignore=svmlab/%,estimators plotting qp.py loaders.py __main__.py)
+
 # Bytecode in a folder of our own, also where the environment forbids it.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
@@ -11,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full check format core-test clean
+.PHONY: help setup demo test test-full check format core-test bench clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,8 +40,8 @@ check: .venv/ready ## lint, format, types, spelling
 	$(PY) -m codespell_lib svmlab autograder tests benchmarks book README.md CONTRIBUTING.md
 
 core-test: .cache/core/ready ## the core where numpy is all there is, and without the compiler
-	.cache/core/bin/python -m pytest -q -m "core and not full" tests
-	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -q -n $(JOBS) -m "core and not full" tests
+	.cache/core/bin/python -m pytest -q -m "not full" $(CORE_TESTS) $(CORE_DOCTESTS)
+	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -q -n $(JOBS) -m "not full" $(CORE_TESTS)
 
 .cache/core/ready: .venv/ready
 	@echo "setup: making an environment with numpy and pytest only"
@@ -46,6 +49,9 @@ core-test: .cache/core/ready ## the core where numpy is all there is, and withou
 	@.cache/core/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --constraint constraints.txt --editable . pytest 2> >(grep -v '^WARNING: Location' >&2)
 	@touch $@
+
+bench: .venv/ready ## the lectures' tables of training times, on this machine
+	$(PY) benchmarks/lectures.py --json .cache/bench/lectures.json
 
 format: .venv/ready ## put the code into house format
 	$(PY) -m ruff check --fix .
