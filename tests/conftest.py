@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
+
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # else scikit-learn skips one check an estimator
 
 
 @pytest.fixture
