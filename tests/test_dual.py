@@ -115,6 +115,9 @@ def test_soft_margin_conditions_with_slack(soft):
     assert c.primal_infeasibility(margins, xi) < 1e-12
     assert c.complementarity_violation(margins, alpha, 0.7, xi) < 1e-6
     assert c.margin_violations(margins, alpha, 0.7).max() < 1e-6
+    worst = int(xi.argmax())  # a point with slack pays the full price: less than C breaks this
+    less = alpha - 0.1 * np.eye(len(y))[worst]
+    assert np.isclose(c.complementarity_violation(margins, less, 0.7, xi), 0.1 * xi[worst])
     assert np.all(alpha[margins < 1 - 1e-6] == 0.7)
     assert np.all(alpha[margins > 1 + 1e-6] == 0.0)
 
