@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -89,12 +90,12 @@ class Classifier(ClassifierMixin, SparseAware):
         return examples._replace(y=codes)
 
 
-class ScoringClassifier(Classifier):
+class ScoringClassifier(Classifier, ABC):
     """A classifier that decides by the sign, or by the largest, of its scores (C1, S6)."""
 
+    @abstractmethod
     def decision_function(self, X: Any) -> Any:
         """Return the scores: (n,) for two classes, (n, k) for k > 2."""
-        raise NotImplementedError
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row: by the sign of its score, or by its largest score."""
