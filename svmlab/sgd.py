@@ -278,7 +278,7 @@ def _result(
 
 def _cost_after_one_epoch(X: Rows, y: Vector, lam: float, share: Vector, eta0: float) -> float:
     n = X.shape[0]
-    machine = ScaledWeights(X, y, lam, share, n_visits=n)
+    machine = ScaledWeights(X, y, lam, share, n_visits=n * len(FACTORS))
     machine.step(np.arange(n)[:, None], learning_rate(np.arange(float(n)), lam, eta0))
     return machine.objective()
 
