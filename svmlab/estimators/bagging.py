@@ -41,7 +41,27 @@ def fitted_estimators(rules: tuple[Any, ...]) -> list[Any]:
     return [getattr(rule, "__self__", rule) for rule in rules]
 
 
-class BaggingClassifier(Classifier):
+class _Bags:
+    """The parameters that both kinds of bagging share."""
+
+    _takes_sparse = False
+    bagging_: Bagging
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        oob_score: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.oob_score = oob_score
+        self.random_state = random_state
+
+
+class BaggingClassifier(_Bags, Classifier):
     """Majority vote of copies of an estimator trained on bootstrap samples (G7, G8).
 
     scikit-learn averages probabilities where the estimator has them; here each copy has one vote.
@@ -63,22 +83,7 @@ class BaggingClassifier(Classifier):
     array(['a', 'b'], dtype='<U1')
     """
 
-    _takes_sparse = False
     _fewest_classes = 1
-    bagging_: Bagging
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        oob_score: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.oob_score = oob_score
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on the rows of X with labels y; weights, 0 or above, count as repetitions."""
@@ -110,7 +115,7 @@ class BaggingClassifier(Classifier):
         return np.stack([np.mean(votes == k, axis=0) for k in range(len(self.classes_))], axis=1)
 
 
-class BaggingRegressor(Regressor):
+class BaggingRegressor(_Bags, Regressor):
     """Mean of copies of a regressor trained on bootstrap samples (G7, G8).
 
     Parameters
@@ -127,22 +132,6 @@ class BaggingRegressor(Regressor):
     >>> bool(BaggingRegressor(random_state=0).fit(X, y).predict([[4.0]])[0] > 6.0)
     True
     """
-
-    _takes_sparse = False
-    bagging_: Bagging
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        oob_score: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.oob_score = oob_score
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on the rows of X with targets y; weights, 0 or above, count as repetitions."""
