@@ -1,0 +1,125 @@
+"""What a check says, and the report that holds it: plain, frozen data."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+REPORT_VERSION = 1
+
+
+class Status(StrEnum):
+    """How a check ended."""
+
+    OK = "OK"
+    WRONG = "WRONG"
+    ERROR = "ERROR"
+    TIMEOUT = "TIMEOUT"
+    MEMORY = "MEMORY"
+    OUTPUT = "OUTPUT"
+    KILLED = "KILLED"
+    POLICY = "POLICY"
+    REJECTED = "REJECTED"
+    INTERNAL = "INTERNAL"
+
+
+class Wrong(Exception):
+    """Raised by a check when an answer cannot be right, with the reason in words."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check returns: the share of its points, why, and the figure that decided.
+
+    >>> half("the step is twice too long", measured=0.03, limit=0.02).share
+    0.5
+    """
+
+    share: float
+    reason: str
+    measured: float | None = None
+    limit: float | None = None
+    status: Status = Status.OK
+    private: str = ""  # text that came from the student's process: for visible checks only
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.share <= 1.0:
+            raise ValueError(f"share must be between 0 and 1, got {self.share}")
+
+
+def full(reason: str, measured: float | None = None, limit: float | None = None) -> Verdict:
+    """Give all points."""
+    return Verdict(1.0, reason, measured, limit)
+
+
+def half(reason: str, measured: float | None = None, limit: float | None = None) -> Verdict:
+    """Give half of the points: loose or slightly wrong."""
+    return Verdict(0.5, reason, measured, limit, Status.WRONG)
+
+
+def none(reason: str, measured: float | None = None, limit: float | None = None) -> Verdict:
+    """Give no points."""
+    return Verdict(0.0, reason, measured, limit, Status.WRONG)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """One check of one submission: what was earned, and why."""
+
+    check: str
+    question: str
+    status: Status
+    points: float
+    max_points: float
+    reason: str
+    measured: float | None = None
+    limit: float | None = None
+    seconds: float = 0.0
+    visibility: str = "always"
+    lecture: str = ""
+    label: str = ""
+    mistake: str | None = None  # the id in the catalogue, when the answers match it
+    carried: bool = False  # judged with the reference's steps in place of the failed ones
+    private: str = ""
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing was lost (a check without points counts by its status)."""
+        return self.status is Status.OK and self.points >= self.max_points
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All outcomes of one submission."""
+
+    homework: str
+    student: str
+    seeds: str  # "public", or the fingerprint of the course secret
+    outcomes: tuple[Outcome, ...]
+    remarks: tuple[str, ...] = ()
+    version: int = field(default=REPORT_VERSION)
+
+    @property
+    def points(self) -> float:
+        """Points earned by the checks."""
+        return sum(outcome.points for outcome in self.outcomes)
+
+    @property
+    def max_points(self) -> float:
+        """Points that the checks could give."""
+        return sum(outcome.max_points for outcome in self.outcomes)
+
+    def of(self, question: str) -> tuple[Outcome, ...]:
+        """Return the outcomes of one question."""
+        return tuple(outcome for outcome in self.outcomes if outcome.question == question)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data for JSON.
+
+        >>> report = Report(homework="hw1-margins", student="", seeds="public", outcomes=())
+        >>> report.to_dict()["points"]
+        0
+        """
+        return {**dataclasses.asdict(self), "points": self.points, "max_points": self.max_points}
