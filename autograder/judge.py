@@ -1,0 +1,270 @@
+"""Judge a submission: call, measure, decide. No student code runs in this process."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from autograder.diagnosis import diagnose
+from autograder.extract import extract
+from autograder.manifest import Check, Manifest, Question, load_manifest
+from autograder.mistakes import Mistake, words
+from autograder.outcome import Outcome, Report, Status, Verdict, Wrong
+from autograder.pools import LazyPools, Pools, public_pools
+from autograder.seeds import PUBLIC, Draw, derive_seed, fingerprint
+from autograder.sources import reference_functions
+from autograder.student import Fault, Student, StudentFault, StudentProcess
+
+
+def judge(
+    homework: str,
+    data: bytes,
+    *,
+    secret: bytes = PUBLIC,
+    student: str = "",
+    pools: Pools | None = None,
+    visible_only: bool = False,
+    limit: float = 30.0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Judge the bytes of a notebook, its functions running in a process of their own.
+
+    Parameters
+    ----------
+    homework : whose manifest decides
+    data : the notebook
+    secret, student : from which the seeds of the hidden data derive; without a secret public seeds
+        are used, and the report says so
+    pools : the screened problems of that secret; by default the public ones
+    visible_only : run the checks that a student may always see, and no others
+    limit : seconds for one message to the student's process
+    progress : told the title of each question before it is judged
+
+    Raises
+    ------
+    autograder.extract.Rejected
+        If the bytes are not a notebook.
+    """
+    manifest = load_manifest(homework)
+    extracted = extract(data, manifest.functions, manifest.supplied)
+    supplied = _sources(homework, manifest.supplied)
+
+    def spawn(override: str = "") -> StudentProcess:
+        return StudentProcess(
+            extracted, manifest.functions, supplied=supplied, override=override, limit=limit
+        )
+
+    if pools is None:
+        pools = public_pools(homework) if secret == PUBLIC else LazyPools(secret, homework)
+    bench = _Bench(manifest, secret, student, pools, visible_only, extracted.policy)
+    outcomes: list[Outcome] = []
+    with spawn() as own:
+        for question in manifest.questions:
+            progress(question.title)
+            failed = bench.failed_steps(question, outcomes)
+            if not failed or bench.refused(question):
+                outcomes += bench.finish(question, own, bench.run(question, own))
+                continue
+            with spawn(_sources(homework, failed)) as carried:
+                judged = [_carried(outcome, failed) for outcome in bench.run(question, carried)]
+                if not all(outcome.full for outcome in judged):  # its own steps may serve it better
+                    mine = bench.run(question, own)
+                    judged = [_better(a, b) for a, b in zip(mine, judged, strict=True)]
+                outcomes += bench.finish(question, carried, judged)
+    return Report(
+        homework=homework,
+        student=student,
+        seeds=fingerprint(secret),
+        outcomes=tuple(outcomes),
+        remarks=extracted.remarks,
+    )
+
+
+def judge_source(homework: str, source: str, **options: Any) -> Report:
+    """Judge plain source as if it stood in the only cell of a notebook."""
+    return judge(homework, notebook_bytes(source), **options)
+
+
+def notebook_bytes(*cells: str) -> bytes:
+    """Return a notebook with these code cells."""
+    code: list[dict[str, Any]] = [
+        {
+            "cell_type": "code",
+            "execution_count": None,
+            "metadata": {},
+            "outputs": [],
+            "source": cell,
+        }
+        for cell in cells
+    ]
+    notebook = {"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    return json.dumps(notebook).encode()
+
+
+def _sources(homework: str, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    functions = reference_functions(homework)
+    return "import numpy as np\n\n" + "\n\n".join(functions[name] for name in names)
+
+
+def draw_for(check: Check, secret: bytes, student: str, pools: Pools) -> Draw:
+    """Return the data of a check for a student: equal difficulty, other numbers."""
+    seed = derive_seed(secret, student, check.id)
+    if check.pool is None:
+        return Draw(seed)
+    pool = pools[check.pool]
+    return Draw(seed, pool[derive_seed(secret, student, check.id, "problem") % len(pool)])
+
+
+def judge_question(homework: str, question: str, student: Student) -> list[Outcome]:
+    """Judge one question by its visible checks, with public seeds."""
+    manifest = load_manifest(homework)
+    bench = _Bench(manifest, PUBLIC, "", public_pools(homework), visible_only=True)
+    part = manifest.question(question)
+    return bench.finish(part, student, bench.run(part, student))
+
+
+def run_check(check: Check, question: Question, student: Student, draw: Draw) -> Outcome:
+    """Run one check and turn whatever happens into an outcome."""
+    started = time.perf_counter()
+    try:
+        with np.errstate(all="ignore"):  # answers may be huge
+            verdict: Verdict = check.load()(student, draw, **check.options)
+    except StudentFault as problem:
+        verdict = _verdict(problem.fault)
+    except Wrong as problem:
+        verdict = Verdict(0.0, str(problem), status=Status.WRONG)
+    except Exception as problem:
+        reason = f"the check itself failed ({type(problem).__name__}: {problem}); please report it"
+        verdict = Verdict(0.0, reason, status=Status.INTERNAL)
+    return _outcome(check, question, verdict, seconds=time.perf_counter() - started)
+
+
+def _verdict(fault: Fault) -> Verdict:
+    return Verdict(0.0, fault.reason, status=fault.status, private=fault.private)
+
+
+def _outcome(check: Check, question: Question, verdict: Verdict, seconds: float = 0.0) -> Outcome:
+    return Outcome(
+        check=check.id,
+        question=question.id,
+        status=verdict.status,
+        points=verdict.share * check.points,
+        max_points=check.points,
+        reason=verdict.reason,
+        measured=verdict.measured,
+        limit=verdict.limit,
+        seconds=seconds,
+        visibility=check.visibility,
+        lecture=check.lecture,
+        label=check.label,
+        private=verdict.private,
+    )
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What does not change while one submission is judged."""
+
+    manifest: Manifest
+    secret: bytes
+    student: str
+    pools: Pools
+    visible_only: bool
+    policy: Mapping[str, str] = field(default_factory=dict)
+
+    def checks(self, question: Question) -> list[Check]:
+        return [c for c in question.checks if c.visibility == "always" or not self.visible_only]
+
+    def refused(self, question: Question) -> Verdict | None:
+        for name in question.functions:
+            if package := self.policy.get(name):
+                reason = f"{name} uses {package}; write it with numpy: here you build it yourself"
+                return Verdict(0.0, reason, status=Status.POLICY)
+        return None
+
+    def run(self, question: Question, student: Student) -> list[Outcome]:
+        """Run the checks of a question; a time limit that was hit is final."""
+        outcomes: list[Outcome] = []
+        for check in self.checks(question):
+            stop = self.refused(question) or _time_is_up(outcomes)
+            if stop is not None:
+                outcomes.append(_outcome(check, question, stop))
+                continue
+            draw = draw_for(check, self.secret, self.student, self.pools)
+            outcomes.append(run_check(check, question, student, draw))
+        return outcomes
+
+    def failed_steps(self, question: Question, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+        """Return the step functions of a loop whose own questions were not answered in full."""
+        lost = {outcome.question for outcome in outcomes if not outcome.full}
+        parts = [part for part in self.manifest.questions if part.id in lost]
+        return tuple(name for part in parts for name in part.functions if name in question.steps)
+
+    def finish(self, question: Question, student: Student, judged: list[Outcome]) -> list[Outcome]:
+        """Give what ``or_all_of`` gives, and name the mistake."""
+        return self.named(question, student, _or_all_of(question, judged))
+
+    def named(self, question: Question, student: Student, judged: list[Outcome]) -> list[Outcome]:
+        """Add the words of the catalogue, and its credit, where the mistake is known."""
+        statuses = {outcome.status for outcome in judged if not outcome.full}
+        if not statuses or statuses <= {Status.POLICY, Status.INTERNAL}:
+            return judged
+        timeout = Status.TIMEOUT in statuses
+        mistake = diagnose(self.manifest.homework, question.id, student, timeout=timeout)
+        if mistake is None:
+            return judged
+        return [outcome if outcome.full else _with_words(outcome, mistake) for outcome in judged]
+
+
+def _time_is_up(outcomes: Sequence[Outcome]) -> Verdict | None:
+    for outcome in outcomes:
+        if outcome.status is Status.TIMEOUT:
+            reason = f"not run, because check {outcome.check} ran into the time limit"
+            return Verdict(0.0, reason, status=Status.TIMEOUT)
+    return None
+
+
+def _or_all_of(question: Question, judged: list[Outcome]) -> list[Outcome]:
+    done = {outcome.check for outcome in judged if outcome.full}
+    checks = {check.id: check for check in question.checks}
+    return [
+        _excused(outcome)
+        if not outcome.full
+        and checks[outcome.check].or_all_of
+        and set(checks[outcome.check].or_all_of) <= done
+        else outcome
+        for outcome in judged
+    ]
+
+
+def _excused(outcome: Outcome) -> Outcome:
+    reason = f"not as in the lecture ({outcome.reason}), but the answers are optimal"
+    points = outcome.max_points
+    return dataclasses.replace(outcome, status=Status.OK, points=points, reason=reason)
+
+
+def _with_words(outcome: Outcome, mistake: Mistake) -> Outcome:
+    return dataclasses.replace(
+        outcome,
+        mistake=mistake.id,
+        label=mistake.label,
+        points=max(outcome.points, mistake.credit * outcome.max_points),
+        reason=f"{words(mistake)} ({outcome.reason})",
+    )
+
+
+def _carried(outcome: Outcome, failed: Sequence[str]) -> Outcome:
+    reason = f"{outcome.reason} (judged with our {', '.join(failed)} in place of yours)"
+    return dataclasses.replace(outcome, carried=True, reason=reason)
+
+
+def _better(own: Outcome, carried: Outcome) -> Outcome:
+    return own if (own.full, own.points) >= (carried.full, carried.points) else carried
