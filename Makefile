@@ -5,7 +5,7 @@ JOBS ?= auto
 OUT ?= demo
 
 CORE_TESTS := $(shell grep -l 'pytestmark = pytest.mark.core' tests/test_*.py)
-CORE_DOCTESTS := svmlab $(patsubst %,--ignore=svmlab/%,estimators plotting qp.py loaders.py __main__.py)
+CORE_DOCTESTS := autograder svmlab $(patsubst %,--ignore=svmlab/%,estimators plotting qp.py loaders.py __main__.py)
 
 # Bytecode in a folder of our own, also where the environment forbids it.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full check format core-test bench clean
+.PHONY: help setup demo test test-full check format core-test selftest bench clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,7 +37,7 @@ check: .venv/ready ## lint, format, types, spelling
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	$(PY) -m codespell_lib svmlab autograder tests benchmarks book README.md CONTRIBUTING.md
+	$(PY) -m codespell_lib svmlab autograder assignments tests benchmarks book README.md CONTRIBUTING.md
 
 core-test: .cache/core/ready ## the core where numpy is all there is, and without the compiler
 	.cache/core/bin/python -m pytest -q -m "not full" $(CORE_TESTS) $(CORE_DOCTESTS)
@@ -49,6 +49,9 @@ core-test: .cache/core/ready ## the core where numpy is all there is, and withou
 	@.cache/core/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --constraint constraints.txt --editable . pytest 2> >(grep -v '^WARNING: Location' >&2)
 	@touch $@
+
+selftest: .venv/ready ## prove the checks: correct variants accepted, known mistakes caught
+	$(PY) -m autograder selftest
 
 bench: .venv/ready ## the lectures' tables of training times, on this machine
 	$(PY) benchmarks/lectures.py --json .cache/bench/lectures.json
