@@ -185,7 +185,9 @@ def _check(options: argparse.Namespace) -> int:
             options.notebook, options.homework, limit=options.limit, progress=status
         )
     if options.json:
-        print(json.dumps(report.to_dict(), indent=1))
+        text = json.dumps(report.to_dict())
+        plain = json.loads(text, parse_constant=lambda _: None)  # JSON knows no infinity
+        print(json.dumps(plain, indent=1))
     else:
         _print_report(report, manifest)
     return 0 if all(outcome.full for outcome in report.outcomes) else 1

@@ -100,7 +100,10 @@ def homework(name: str, limit: float = NOTEBOOK_LIMIT) -> Homework:
 
 def explanation(outcome: Outcome) -> str:
     """Return the reason with what the student's own code said, as sentences."""
-    text = f"{outcome.reason}: {outcome.private}" if outcome.private else outcome.reason
+    text = outcome.reason
+    if outcome.private:  # what the code said belongs to the reason, in brackets behind known words
+        named = outcome.mistake is not None
+        text = f"{text[:-1]}: {outcome.private})" if named else f"{text}: {outcome.private}"
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 

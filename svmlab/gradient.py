@@ -216,10 +216,11 @@ def line_search(slope: Callable[[float], float], step: float = 1.0, share: float
     low, high = 0.0, step
     slope_low, slope_high = slope(low), slope(high)
     target = share * slope_low
+    zero = -ROUNDING * slope_low  # on a parabola the secant meets the minimum but for rounding
     while slope_high < 0.0 and slope_high < target:
         low, slope_low, high = high, slope_high, 2.0 * high
         slope_high = slope(high)
-    if slope_high <= 0.0:
+    if slope_high <= zero:
         return high
     for k in range(60):
         if slope_low >= target and low > 0.0:
@@ -227,7 +228,7 @@ def line_search(slope: Callable[[float], float], step: float = 1.0, share: float
         secant = low - slope_low * (high - low) / (slope_high - slope_low)
         middle = secant if k % 2 == 0 and low < secant < high else 0.5 * (low + high)
         at_middle = slope(middle)
-        if at_middle <= 0.0:
+        if at_middle <= zero:
             low, slope_low = middle, at_middle
         else:
             high, slope_high = middle, at_middle

@@ -16,8 +16,6 @@ from autograder import child, notebook, statements
 from autograder import extract as extraction
 from autograder.extract import FORBIDDEN, Extracted, Rejected, extract
 
-pytestmark = pytest.mark.core
-
 Cell = dict[str, Any]
 
 
@@ -299,6 +297,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_nobody_s_fault() -> None:
     assert call(text) == "a\nb"
     data = as_bytes(cell(text.splitlines(keepends=True)))
     assert extract(b"\xef\xbb\xbf" + data, ["f"]).missing == ()
+    assert call("x = 1\rdef f():\r    return x\r") == 1
 
 
 @pytest.mark.parametrize("character", ["\0", "\ud800", "\x1a", "\u2028", "\x0c"])
@@ -349,6 +348,7 @@ def test_a_solution_in_a_locked_or_a_text_cell_is_told() -> None:
         (check_cell('check("f"); f = 1'), True),
         (check_cell("def f(): return 'mine'"), True),
         (check_cell(""), True),
+        (cell("def f(): return 'mine'", grade_id="test-f", grade=True, solution=False), True),
         (locked('check("f")', "test-f", "markdown", grade=True), True),
     ],
 )
@@ -590,7 +590,9 @@ with a as f:|match f:|    case f:|return f|await f|lambda f: g|[f for f in g]
 (f := 1)|'''|"|'|(|)|[|]|{|}|\|#|;|:|,|=|f'{f}'|async def f():
 from __future__ import annotations|def f(a, a): pass|nonlocal f|check("f")|0x|1e999
 """
-FRAGMENT = st.sampled_from(FRAGMENTS.strip().replace("\n", "|").split("|"))
+FRAGMENT = st.sampled_from(
+    [*FRAGMENTS.strip().replace("\n", "|").split("|"), "\0", "\ud800", "\r", "\t", "\x0c"]
+)
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CODE = st.lists(FRAGMENT | ANY_TEXT, max_size=12).map("\n".join) | st.lists(
     FRAGMENT, max_size=12
