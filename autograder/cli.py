@@ -185,9 +185,7 @@ def _check(options: argparse.Namespace) -> int:
             options.notebook, options.homework, limit=options.limit, progress=status
         )
     if options.json:
-        text = json.dumps(report.to_dict())
-        plain = json.loads(text, parse_constant=lambda _: None)  # JSON knows no infinity
-        print(json.dumps(plain, indent=1))
+        print(json.dumps(report.to_dict(), indent=1, allow_nan=False))
     else:
         _print_report(report, manifest)
     return 0 if all(outcome.full for outcome in report.outcomes) else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -159,7 +160,7 @@ def _outcome(check: Check, question: Question, verdict: Verdict, seconds: float 
         points=verdict.share * check.points,
         max_points=check.points,
         reason=verdict.reason,
-        measured=verdict.measured,
+        measured=_finite(verdict.measured),
         limit=verdict.limit,
         seconds=seconds,
         visibility=check.visibility,
@@ -167,6 +168,11 @@ def _outcome(check: Check, question: Question, verdict: Verdict, seconds: float 
         label=check.label,
         private=verdict.private,
     )
+
+
+def _finite(value: float | None) -> float | None:
+    """Return None for infinity and nan, which JSON does not know."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Local(Calls):
             return message.reply
         text = f"no answer within {self._limit:g} s: is there a loop that never ends?"
         text += f" It was in {message.last_line}." if message.last_line else ""
-        text += " It still runs; restart the kernel." if message.is_alive() else ""
+        text += "" if message.done.is_set() else " It still runs; restart the kernel."
         return _fault("Timeout", text)
 
     def _not_there(self, name: str) -> str:
@@ -70,19 +70,25 @@ class _Message(threading.Thread):
         self._lines: list[tuple[str, str]] = []
         self.last_line = ""
         self.reply: dict[str, Any] = {}
+        self.done = threading.Event()  # an interrupted Thread.join would take it for ended
 
     def run(self) -> None:
-        """Answer, and add to each fault the student's line in which it came up."""
+        """Answer, whatever happens."""
         try:
-            reply = child.answer(self._request, {self._request["call"]: self._call})
+            self.reply = self._answer()
         except BaseException as problem:  # sys.exit(), or the end of its time
             self.reply = _fault(type(problem).__name__, str(problem))
-            return
+        finally:
+            self.done.set()
+
+    def _answer(self) -> dict[str, Any]:
+        """Add to each fault the student's line in which it came up."""
+        reply = child.answer(self._request, {self._request["call"]: self._call})
         for fault, (function, line) in zip(reply["faults"], self._lines, strict=True):
             if fault is not None and line:
                 message = f"{fault['message']}, in {line}".removeprefix(", ")
                 fault.update(function=function, message=message)
-        self.reply = reply
+        return reply
 
     def _call(self, *arguments: Any) -> Any:
         self._lines.append(("", ""))
@@ -109,9 +115,9 @@ class _Message(threading.Thread):
         end = time.monotonic() + limit
         try:
             self.start()
-            while self.is_alive() and time.monotonic() < end:
-                self.join(TICK)
-            return not self.is_alive()
+            while not self.done.wait(TICK) and time.monotonic() < end:
+                pass
+            return self.done.is_set()
         finally:
             self._end()
 
@@ -120,11 +126,11 @@ class _Message(threading.Thread):
         number, end = self.ident or 0, time.monotonic() + PATIENCE
         if frame := sys._current_frames().get(number):
             self.last_line = self._line(list(traceback.walk_stack(frame)))[1]
-        while self.is_alive() and time.monotonic() < end:
+        while not self.done.is_set() and time.monotonic() < end:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(number), ctypes.py_object(SystemExit)
             )
-            self.join(TICK)
+            self.done.wait(TICK)
 
 
 def _fault(kind: str, text: str) -> dict[str, Any]:

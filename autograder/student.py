@@ -108,7 +108,7 @@ def explain(fault: dict[str, Any], name: str) -> Fault:
         inner = str(fault["function"])
         needed = f"{name} needs {inner}, which" if inner not in ("", name) else name
         return Fault(Status.ERROR, kind, f"{needed} is not written yet")
-    if kind in ("Missing", "Timeout"):  # said by autograder.home.Local
+    if kind in ("Missing", "Timeout"):  # said by autograder.local.Local
         status = Status.TIMEOUT if kind == "Timeout" else Status.ERROR
         return Fault(status, kind, f"{name}: {text}")
     if kind == "MemoryError":
@@ -246,7 +246,7 @@ class StudentProcess(Calls):
     def _undefined(self, name: str) -> Fault:
         if name in self._extracted.broken:
             return Fault(Status.ERROR, "SyntaxError", self._extracted.broken[name])
-        reason = f"there is no function {name} in your notebook; the statement gives its first line"
+        reason = f"there is no function {name} in your notebook; give it just this name"
         return Fault(Status.ERROR, "Missing", reason)
 
 
