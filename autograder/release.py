@@ -6,14 +6,16 @@ its configuration and its grades.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -296,9 +298,21 @@ def _run_nbgrader(config: Any, homework: str, scratch: Path) -> None:
         there = CourseDirectory(config=config, assignment_id=homework)
         there.source_directory = os.path.relpath(scratch / "source", there.root)
         there.release_directory = os.path.relpath(scratch / "release", there.root)
-        result = capture_log(GenerateAssignment(coursedir=there, config=config, force=True))
+        with _scripts_on_path():
+            result = capture_log(GenerateAssignment(coursedir=there, config=config, force=True))
     if not result["success"]:
         raise ReleaseError(_reason(homework, result))
+
+
+@contextlib.contextmanager
+def _scripts_on_path() -> Iterator[None]:
+    """Let nbgrader find alembic, which it starts by name, where no environment is activated."""
+    before = os.environ.get("PATH", "")
+    os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), before])
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
 
 
 def _reason(homework: str, result: dict[str, Any]) -> str:
