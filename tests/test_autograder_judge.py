@@ -16,12 +16,13 @@ import pytest
 import autograder
 from autograder.checks import convert
 from autograder.judge import draw_for, judge, judge_source, notebook_bytes
-from autograder.manifest import ManifestError, load_manifest, parse_manifest
+from autograder.manifest import ManifestError, homework_names, load_manifest, parse_manifest
 from autograder.mistakes import faulty_source, load_mistakes
 from autograder.outcome import Report, Status, Verdict, Wrong
 from autograder.pools import PoolError, course_pools, public_pools, write_pools
 from autograder.seeds import Draw, SecretMissing, derive_seed, make_secret, read_secret, secret_path
 from autograder.sources import reference_source
+from svmlab.lecture_map import IDS, load_lecture_map
 
 pytestmark = pytest.mark.core
 
@@ -200,6 +201,23 @@ def test_a_pair_may_hold_an_array_and_a_number() -> None:
     for value in (None, 3.0, (1, 2, 3), np.float64(2)):
         with pytest.raises(Wrong, match="two values"):
             convert.pair(value, "w and b")
+
+
+POINTS = {"hw1-margins": 10, "hw2-smo": 20, "hw3-sgd": 15, "hw4-kernels-multiclass": 15}
+
+
+def test_every_homework_has_its_points_and_two_answers_read_by_a_person() -> None:
+    assert {name: load_manifest(name).points for name in homework_names()} == POINTS
+    for name in homework_names():
+        assert [answer.points for answer in load_manifest(name).answers] == [2, 2]
+
+
+@pytest.mark.parametrize("homework", POINTS)
+def test_every_check_exists_and_cites_the_lectures(homework: str) -> None:
+    for check in load_manifest(homework).checks:
+        assert callable(check.load())
+        assert check.lecture in IDS
+        assert check.label in load_lecture_map().labels
 
 
 def test_a_contradictory_manifest_is_refused() -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autograder.checks.convert import STEP_LIMIT, compare, number, pair, vector
-from autograder.checks.rows import show, unchanged
+from autograder.checks.rows import judge_rows, show, unchanged
 from autograder.outcome import Verdict, full, none
 from autograder.seeds import Draw
 from autograder.student import Student
@@ -160,10 +160,8 @@ def _judge_rows(
     expected: Sequence[Vector],
 ) -> Verdict:
     """Compare one number a row, over all rows of all machines."""
-    answers = student.call_many(name, cases)
-    got = [vector(a, len(e), name) for a, e in zip(answers, expected, strict=True)]
-    terms = np.concatenate([m.terms for m in machines])
-    scale = np.maximum(terms, 1.0) if name == "slack" else terms
+    least = 1.0 if name == "slack" else 0.0  # of max(0, 1 − m) the 1 may be the largest term
+    scale = [np.maximum(m.terms, least) for m in machines]
     rows = [(m, i) for m in machines for i in range(len(m.y))]
 
     def case(k: int) -> str:
@@ -171,8 +169,7 @@ def _judge_rows(
         label = "" if name == "decision_function" else f"y = {m.y[i]:g}, "
         return f"x = {show(m.X[i])}, {label}w = {show(m.w)}, b = {m.b:g}"
 
-    verdict = compare(np.concatenate(got), np.concatenate(expected), scale, name, case)
-    return unchanged(verdict, student, name, cases[-1])
+    return judge_rows(student, name, cases, expected, scale, case)
 
 
 def _judge_geometric(student: Student, machines: Sequence[Machine]) -> Verdict:
