@@ -147,9 +147,12 @@ def write_pools(
     data = {"secret": fingerprint(secret), "pools": make_pools(secret, homework, progress)}
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}")
-    fresh.write_text(json.dumps(data), encoding="utf-8")
-    fresh.chmod(0o600)
-    fresh.replace(path)
+    try:
+        fresh.touch(mode=0o600)  # before a seed is in it: hidden data are drawn from these
+        fresh.write_text(json.dumps(data), encoding="utf-8")
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
     return path
 
 

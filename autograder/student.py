@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,12 +57,12 @@ class Student(Protocol):
         """Return each answer with the arguments after the call, or a :class:`Fault`."""
 
 
-class Calls:
+class Calls(ABC):
     """The four ways to call, all made of one message: shared by every kind of student."""
 
+    @abstractmethod
     def ask(self, name: str, cases: Sequence[Case], *, echo: bool, go_on: bool) -> dict[str, Any]:
         """Send one message; return values, faults and echoes, case by case."""
-        raise NotImplementedError
 
     def call(self, name: str, *args: Any) -> Any:
         """Return the answer of one call."""

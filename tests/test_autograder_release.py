@@ -104,6 +104,8 @@ def test_the_gradebook_has_the_points_of_the_manifests(course):
 def test_a_course_has_screened_problems_of_its_own(course):
     for homework in HOMEWORKS:
         public, own = pools.public_pools(homework), pools.course_pools(course, homework)
+        if os.name == "posix":
+            assert pools.pools_path(course, homework).stat().st_mode & 0o777 == 0o600
         assert list(own) == list(public)
         for name, problems in own.items():
             assert len({problem["seed"] for problem in problems}) == pools.POOL_SIZE
