@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import json
 import math
 import os
@@ -22,9 +23,13 @@ from typing import Any, BinaryIO
 import numpy as np
 
 MAX_FRAME = 64 * 2**20
+MAX_JSON = 4 * 2**20  # of it: a list of n bytes of JSON can take twenty times that in memory
+MAX_ARRAYS = 10_000
+MAX_BITS = 1_000  # of a whole number
 MAX_TEXT = 4_000  # characters of output that a reply carries
 MAX_DEPTH = 12
 PLAIN = (bool, int, float, str)
+READY = b"ready"  # the first frame: Python, numpy and the limits are there
 
 
 class Forged(Exception):
@@ -61,6 +66,15 @@ def encode(value: Any) -> bytes:
     return b"".join(parts)
 
 
+def usable(value: Any) -> Any:
+    """Return a value as the other side will see it; what is too large is :class:`Unusable`."""
+    frame = encode(value)
+    try:
+        return decode(frame)
+    except Forged:
+        return Unusable(f"{type(value).__name__} that is too large to send")
+
+
 def _plain(value: Any, arrays: list[bytes], depth: int) -> Any:
     """Return what stands for a value in the JSON text; arrays are put aside."""
     if value is None or (type(value) in PLAIN and not _huge(value)):
@@ -80,7 +94,7 @@ def _plain(value: Any, arrays: list[bytes], depth: int) -> Any:
 
 
 def _huge(value: Any) -> bool:
-    return type(value) is int and value.bit_length() > 1_000
+    return type(value) is int and value.bit_length() > MAX_BITS
 
 
 def _plain_array(value: Any, arrays: list[bytes]) -> Any:
@@ -97,10 +111,12 @@ def decode(frame: bytes) -> Any:
     """Return the value of a frame; anything that does not fit is :class:`Forged`."""
     try:
         (length,) = struct.unpack_from(">I", frame)
+        if length > MAX_JSON or len(frame) > MAX_FRAME:
+            raise ValueError(f"{length} bytes of text in {len(frame)}")
         tree = json.loads(frame[4 : 4 + length])
-        arrays = list(_arrays(frame, 4 + length))
+        arrays = list(itertools.islice(_arrays(frame, 4 + length), MAX_ARRAYS))
         return _value(tree, arrays, 0)
-    except (struct.error, ValueError, KeyError, TypeError, IndexError, RecursionError) as problem:
+    except Exception as problem:  # whatever such bytes do, they are not an answer
         raise Forged(f"{type(problem).__name__}: {problem}"[:200]) from None
 
 
@@ -128,6 +144,8 @@ def _read_array(data: bytes) -> Any:
 def _value(tree: Any, arrays: list[Any], depth: int) -> Any:
     if depth > MAX_DEPTH + 2:
         raise ValueError("too deep")
+    if _huge(tree):
+        return Unusable("number of more than 300 digits")
     if tree is None or type(tree) in PLAIN:
         return tree
     if isinstance(tree, list):
@@ -229,14 +247,17 @@ class OnlyNumpy:
 
 
 class Sink(io.TextIOBase):
-    """Takes what the student prints and keeps the beginning."""
+    """Takes what the student prints: keeps the beginning, passes all on where it is counted."""
 
-    def __init__(self) -> None:
-        self.kept = ""
+    def __init__(self, counted: int | None = None) -> None:
+        self.kept, self._counted = "", counted
 
     def write(self, text: str) -> int:
-        """Keep as much as a reply may carry, drop the rest."""
+        """Keep as much as a reply may carry."""
         self.kept += text[: MAX_TEXT - len(self.kept)]
+        data = text.encode("utf-8", "replace") if self._counted is not None else b""
+        while data and self._counted is not None:
+            data = data[os.write(self._counted, data) :]
         return len(text)
 
     def take(self) -> str:
@@ -319,13 +340,13 @@ def answer(request: dict[str, Any], namespace: dict[str, Any]) -> dict[str, Any]
         fault = None
         try:
             value = namespace[request["call"]](*arguments)
-            values.append(decode(encode(value)))  # now: later calls may change it
+            values.append(usable(value))  # now: later calls may change it
         except Exception as problem:
             fault = describe(problem)
             values.append(None)
         faults.append(fault)
         if request["echo"]:
-            echoes.append([None if _is_generator(a) else a for a in arguments])
+            echoes.append([None if _is_generator(a) else usable(a) for a in arguments])
         if fault is not None and not request["go_on"]:
             break
     return {"values": values, "faults": faults, "echoes": echoes}
@@ -342,16 +363,17 @@ def _is_generator(value: Any) -> bool:
 
 
 def main() -> None:
-    """Speak frames on what was stdin and stdout; the student's code sees neither."""
+    """Speak frames on what was stdin and stdout; what the student's code prints goes to stderr."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
-    os.dup2(nowhere, 1)
-    sink = Sink()
+    os.dup2(2, 1)
+    sink = Sink(2)
     sys.stdout = sys.stderr = sink
     sys.stdin = io.StringIO()
     sys.meta_path.insert(0, OnlyNumpy())
     namespace: dict[str, Any] = {"__name__": "notebook", "__builtins__": __builtins__}
+    write_frame(replies, READY)
     while (frame := read_frame(requests)) is not None:
         request = decode(frame)
         if "statements" in request:

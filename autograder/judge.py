@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from autograder.channel import Launch, NotStarted, plain_process
 from autograder.diagnosis import diagnose
 from autograder.extract import extract
 from autograder.manifest import Check, Manifest, Question, load_manifest
@@ -20,7 +21,13 @@ from autograder.outcome import Outcome, Report, Status, Verdict, Wrong
 from autograder.pools import LazyPools, Pools, public_pools
 from autograder.seeds import PUBLIC, Draw, derive_seed, fingerprint
 from autograder.sources import reference_functions
-from autograder.student import Fault, Student, StudentFault, StudentProcess
+from autograder.student import (
+    NOT_IMPLEMENTED,
+    Fault,
+    Student,
+    StudentFault,
+    StudentProcess,
+)
 
 
 def judge(
@@ -32,6 +39,7 @@ def judge(
     pools: Pools | None = None,
     visible_only: bool = False,
     limit: float = 30.0,
+    launch: Launch = plain_process,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Judge the bytes of a notebook, its functions running in a process of their own.
@@ -44,7 +52,8 @@ def judge(
         are used, and the report says so
     pools : the screened problems of that secret; by default the public ones
     visible_only : run the checks that a student may always see, and no others
-    limit : seconds for one message to the student's process
+    limit : CPU seconds for one check
+    launch : starts the student's process: :func:`autograder.sandbox.launch` for code of others
     progress : told the title of each question before it is judged
 
     Raises
@@ -57,19 +66,19 @@ def judge(
     supplied = _sources(homework, manifest.supplied)
 
     def spawn(override: str = "") -> StudentProcess:
-        return StudentProcess(
-            extracted, manifest.functions, supplied=supplied, override=override, limit=limit
-        )
+        options = {"supplied": supplied, "override": override}
+        return StudentProcess(extracted, manifest.functions, limit=limit, launch=launch, **options)
 
     if pools is None:
         pools = public_pools(homework) if secret == PUBLIC else LazyPools(secret, homework)
     bench = _Bench(manifest, secret, student, pools, visible_only, extracted.policy)
     outcomes: list[Outcome] = []
-    with spawn() as own:
+    own = spawn()
+    with own:
         for question in manifest.questions:
             progress(question.title)
             failed = bench.failed_steps(question, outcomes)
-            if not failed or bench.refused(question):
+            if not failed or own.doomed or bench.refused(question):
                 outcomes += bench.finish(question, own, bench.run(question, own))
                 continue
             with spawn(_sources(homework, failed)) as carried:
@@ -83,7 +92,7 @@ def judge(
         student=student,
         seeds=fingerprint(secret),
         outcomes=tuple(outcomes),
-        remarks=extracted.remarks,
+        remarks=(*extracted.remarks, *sorted(own.remarks)),
     )
 
 
@@ -135,6 +144,7 @@ def judge_question(homework: str, question: str, student: Student) -> list[Outco
 def run_check(check: Check, question: Question, student: Student, draw: Draw) -> Outcome:
     """Run one check and turn whatever happens into an outcome."""
     started = time.perf_counter()
+    student.begin()
     try:
         with np.errstate(all="ignore"):  # answers may be huge
             verdict: Verdict = check.load()(student, draw, **check.options)
@@ -142,6 +152,8 @@ def run_check(check: Check, question: Question, student: Student, draw: Draw) ->
         verdict = _verdict(problem.fault)
     except Wrong as problem:
         verdict = Verdict(0.0, str(problem), status=Status.WRONG)
+    except NotStarted as problem:
+        verdict = Verdict(0.0, f"{problem}; please grade again", status=Status.INTERNAL)
     except Exception as problem:
         reason = f"the check itself failed ({type(problem).__name__}: {problem}); please report it"
         verdict = Verdict(0.0, reason, status=Status.INTERNAL)
@@ -220,9 +232,11 @@ class _Bench:
 
     def named(self, question: Question, student: Student, judged: list[Outcome]) -> list[Outcome]:
         """Add the words of the catalogue, and its credit, where the mistake is known."""
-        statuses = {outcome.status for outcome in judged if not outcome.full}
-        if not statuses or statuses <= {Status.POLICY, Status.INTERNAL}:
+        lost = [outcome for outcome in judged if not outcome.full]
+        statuses = {outcome.status for outcome in lost}
+        if statuses <= {Status.POLICY, Status.INTERNAL} or all(map(_is_open, lost)):
             return judged
+        student.begin()
         timeout = Status.TIMEOUT in statuses
         mistake = diagnose(self.manifest.homework, question.id, student, timeout=timeout)
         if mistake is None:
@@ -267,7 +281,13 @@ def _with_words(outcome: Outcome, mistake: Mistake) -> Outcome:
     )
 
 
+def _is_open(outcome: Outcome) -> bool:
+    return outcome.reason == NOT_IMPLEMENTED
+
+
 def _carried(outcome: Outcome, failed: Sequence[str]) -> Outcome:
+    if _is_open(outcome):
+        return outcome
     reason = f"{outcome.reason} (judged with our {', '.join(failed)} in place of yours)"
     return dataclasses.replace(outcome, carried=True, reason=reason)
 

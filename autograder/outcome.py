@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from autograder.manifest import load_manifest
+
 REPORT_VERSION = 1
 
 
@@ -23,6 +25,21 @@ class Status(StrEnum):
     POLICY = "POLICY"
     REJECTED = "REJECTED"
     INTERNAL = "INTERNAL"
+
+
+# From the worst on: a submission is called by the worst that happened to it.
+WORST_FIRST = (
+    Status.INTERNAL,
+    Status.REJECTED,
+    Status.KILLED,
+    Status.MEMORY,
+    Status.TIMEOUT,
+    Status.OUTPUT,
+    Status.POLICY,
+    Status.ERROR,
+    Status.WRONG,
+    Status.OK,
+)
 
 
 class Wrong(Exception):
@@ -111,6 +128,12 @@ class Report:
         """Points that the checks could give."""
         return sum(outcome.max_points for outcome in self.outcomes)
 
+    @property
+    def status(self) -> Status:
+        """The worst status of its checks."""
+        statuses = {outcome.status for outcome in self.outcomes}
+        return next((status for status in WORST_FIRST if status in statuses), Status.OK)
+
     def of(self, question: str) -> tuple[Outcome, ...]:
         """Return the outcomes of one question."""
         return tuple(outcome for outcome in self.outcomes if outcome.question == question)
@@ -122,4 +145,31 @@ class Report:
         >>> report.to_dict()["points"]
         0
         """
-        return {**dataclasses.asdict(self), "points": self.points, "max_points": self.max_points}
+        totals = {"status": self.status, "points": self.points, "max_points": self.max_points}
+        return {**dataclasses.asdict(self), **totals}
+
+
+def rejected_report(
+    homework: str, student: str, seeds: str, reason: str, status: Status = Status.REJECTED
+) -> Report:
+    """Return the report of a submission that could not be judged: no points, one reason.
+
+    >>> rejected_report("hw1-margins", "ada", "public", "the file is empty").status
+    <Status.REJECTED: 'REJECTED'>
+    """
+    outcomes = tuple(
+        Outcome(
+            check=check.id,
+            question=question.id,
+            status=status,
+            points=0.0,
+            max_points=check.points,
+            reason=reason,
+            visibility=check.visibility,
+            lecture=check.lecture,
+            label=check.label,
+        )
+        for question in load_manifest(homework).questions
+        for check in question.checks
+    )
+    return Report(homework=homework, student=student, seeds=seeds, outcomes=outcomes)

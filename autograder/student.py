@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
-import sys
-import threading
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from autograder import child
+from autograder.channel import Budget, Channel, Ended, Launch, plain_process
 from autograder.child import Forged, Seeded, Unusable
 from autograder.extract import FORBIDDEN, Extracted
 from autograder.outcome import Status
 
+NOT_IMPLEMENTED = "not implemented"
+
 __all__ = ["Fault", "Seeded", "Student", "StudentFault", "StudentProcess", "Unusable"]
 
-START_LIMIT = 30.0  # seconds for starting Python, numpy and the notebook's own statements
 Case = Sequence[Any]
 
 
@@ -44,6 +42,9 @@ class StudentFault(Exception):
 class Student(Protocol):
     """What a check may ask of a submission."""
 
+    def begin(self) -> None:
+        """Begin a check, with its whole time limit."""
+
     def call(self, name: str, *args: Any) -> Any:
         """Return the answer of one call."""
 
@@ -59,6 +60,9 @@ class Student(Protocol):
 
 class Calls(ABC):
     """The four ways to call, all made of one message: shared by every kind of student."""
+
+    def begin(self) -> None:  # noqa: B027 - only a process has a budget
+        """Begin a check, with its whole time limit."""
 
     @abstractmethod
     def ask(self, name: str, cases: Sequence[Case], *, echo: bool, go_on: bool) -> dict[str, Any]:
@@ -103,12 +107,13 @@ def explain(fault: dict[str, Any], name: str) -> Fault:
     >>> explain({"type": "ZeroDivisionError", "message": "division by zero", **place}, "eta").reason
     'eta raised ZeroDivisionError in cell 7, line 3'
     """
-    kind, text = str(fault["type"])[:80], str(fault["message"])
+    kind, text = str(fault["type"])[:80], str(fault["message"])[:500]
     place = f" in cell {fault['cell']}, line {fault['line']}" if fault["cell"] else ""
     if kind == "NotImplementedError":
-        inner = str(fault["function"])
-        needed = f"{name} needs {inner}, which" if inner not in ("", name) else name
-        return Fault(Status.ERROR, kind, f"{needed} is not written yet")
+        inner = str(fault["function"])[:80]
+        needed = inner not in ("", name)
+        reason = f"{name} needs {inner}, which is {NOT_IMPLEMENTED}" if needed else NOT_IMPLEMENTED
+        return Fault(Status.ERROR, kind, reason)
     if kind in ("Missing", "Timeout"):  # said by autograder.local.Local
         status = Status.TIMEOUT if kind == "Timeout" else Status.ERROR
         return Fault(status, kind, f"{name}: {text}")
@@ -136,8 +141,8 @@ class StudentProcess(Calls):
     names : graded functions
     supplied : source of the functions that the notebook gives, run first
     override : source that is run last: reference steps that stand in for failed ones
-    limit : seconds for one message
-    command : what starts :mod:`autograder.child`
+    limit : CPU seconds for one check
+    launch : starts the process; by default without a sandbox, for one's own code
     """
 
     def __init__(
@@ -148,16 +153,19 @@ class StudentProcess(Calls):
         supplied: str = "",
         override: str = "",
         limit: float = 30.0,
-        command: Sequence[str] | None = None,
+        launch: Launch = plain_process,
     ) -> None:
-        program = str(Path(child.__file__))
-        self._command = list(command or [sys.executable, "-P", "-X", "utf8", program])
+        self._launch = launch
         self._extracted, self._names = extracted, list(names)
         self._supplied, self._override = supplied, override
-        self._everything = bool(set(extracted.missing) - set(extracted.broken))
+        self._wanting = set(extracted.missing) - set(extracted.broken)  # need all cells to be run
         self._limit = limit
-        self._process: subprocess.Popen[bytes] | None = None
-        self._asked = 0
+        self._budget = Budget(limit)
+        self._channel: Channel | None = None
+        self._everything = False  # whether all cells were run in it, or what is needed only
+        self._defined: set[str] = set()
+        self._doomed: dict[bool, Fault] = {}  # why these statements do not come to an end
+        self.remarks: set[str] = set()
         self.text = ""  # what the student's code printed during the last message
 
     def __enter__(self) -> StudentProcess:
@@ -166,83 +174,85 @@ class StudentProcess(Calls):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def begin(self) -> None:
+        """Begin a check: it has its whole budget."""
+        self._budget = Budget(self._limit)
+
     def close(self) -> None:
         """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            for stream in (self._process.stdin, self._process.stdout):
-                if stream is not None:
-                    _close_quietly(stream)
-            self._process.wait()
-            self._process = None
+        if self._channel is not None:
+            if self._channel.dropped_output:
+                self.remarks.add("more than 1 MB was printed; the rest was not kept")
+            self._channel.close()
+            self._channel = None
 
     def ask(self, name: str, cases: Sequence[Case], *, echo: bool, go_on: bool) -> dict[str, Any]:
         """Send one message; where a name is missing, try again with all cells of the notebook."""
         message: dict[str, Any] = {"call": name, "cases": [list(case) for case in cases]}
         message |= {"echo": echo, "go_on": go_on}
-        self._start(name)
-        reply = self._send(message, self._limit, name)
-        if not self._everything and any(f and f["type"] == "NameError" for f in reply["faults"]):
-            self.close()
-            self._everything = True
-            self._start(name)
-            reply = self._send(message, self._limit, name)
+        reply = self._call(name, message)
+        unknown = any(f and f["type"] == "NameError" for f in reply["faults"])
+        if unknown and name not in self._wanting:
+            self._wanting.add(name)
+            reply = self._call(name, message)
         return reply
 
+    def _call(self, name: str, message: dict[str, Any]) -> dict[str, Any]:
+        self._start(name)
+        if name not in self._defined:
+            raise StudentFault(self._undefined(name))
+        reply = self._send(message, name, self._budget)
+        if not _complete(reply, message):
+            self.close()
+            raise StudentFault(_forged(name))
+        return reply
+
+    @property
+    def doomed(self) -> bool:
+        """Whether the statements that every function needs do not come to an end."""
+        return False in self._doomed
+
     def _start(self, name: str) -> None:
-        if self._process is not None:
+        everything = name in self._wanting
+        if self._channel is not None and everything is self._everything:
             return
-        self._process = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        self.close()
+        if everything in self._doomed:  # the same statements would do the same again
+            raise StudentFault(self._doomed[everything])
+        self._channel, self._everything = Channel(self._launch), everything
+        message = {"statements": self._statements(), "names": self._names}
+        try:
+            reply = self._send(message, "your notebook", Budget(self._limit))
+        except StudentFault as problem:
+            self._doomed[everything] = problem.fault
+            raise
+        self._defined = {name for name in reply["names"] if isinstance(name, str)}
+        if name not in self._defined and not everything:
+            self._wanting.add(name)
+            self._start(name)
+
+    def _statements(self) -> list[list[Any]]:
         chosen = self._extracted.everything if self._everything else self._extracted.statements
         statements: list[list[Any]] = [[self._supplied, 0, 1]] if self._supplied else []
         statements += [[s.source, s.cell, s.line] for s in chosen]
-        statements += [[self._override, 0, 1]] if self._override else []
-        limit = START_LIMIT + self._limit
-        message = {"statements": statements, "names": self._names}
-        self._defined = self._send(message, limit, "your notebook")["names"]
-        if name not in self._defined and not self._everything:
-            self.close()
-            self._everything = True
-            self._start(name)
+        return [*statements, *([[self._override, 0, 1]] if self._override else [])]
 
-    def _send(self, message: dict[str, Any], limit: float, name: str) -> dict[str, Any]:
-        if "call" in message and name not in self._defined:
-            raise StudentFault(self._undefined(name))
-        self._asked += 1
-        frame = child.encode({**message, "id": self._asked})
-        exchange = _Exchange(self._process, frame)
-        exchange.start()
-        exchange.join(limit)
-        if exchange.is_alive():
-            self.close()
-            exchange.join()
-            reason = f"{name} gave no answer within {limit:g} s: is there a loop that never ends?"
-            raise StudentFault(Fault(Status.TIMEOUT, "Timeout", reason))
+    def _send(self, message: dict[str, Any], name: str, budget: Budget) -> dict[str, Any]:
+        assert self._channel is not None
+        ticket = secrets.token_hex(8)  # nobody can answer a message before it is sent
         try:
-            return self._accept(exchange, name)
-        except StudentFault:
-            self.close()
-            raise
-
-    def _accept(self, exchange: _Exchange, name: str) -> dict[str, Any]:
-        if isinstance(exchange.problem, Forged):
-            raise StudentFault(_forged(name))
-        if exchange.reply is None:
-            reason = f"{name} ended the Python process (sys.exit, quit, a crash or too much memory)"
-            raise StudentFault(Fault(Status.KILLED, "Exit", reason))
-        try:
-            reply = child.decode(exchange.reply)
-            if reply["id"] != self._asked or not isinstance(reply["faults"], list):
+            reply = child.decode(self._channel.ask(child.encode({**message, "id": ticket}), budget))
+            if reply["id"] != ticket or not isinstance(reply["faults"], list):
                 raise Forged("a reply to another question")
-            self.text = str(reply["text"])
+            reply["names" if "names" in message else "values"] += []
+            self.text = str(reply["text"])[: child.MAX_TEXT]
+            return dict(reply)
+        except Ended as end:
+            fault = Fault(end.status, end.kind, f"{name} {end}")
         except (Forged, KeyError, TypeError):
-            raise StudentFault(_forged(name)) from None
-        return dict(reply)
+            fault = _forged(name)
+        self.close()
+        raise StudentFault(fault)
 
     def _undefined(self, name: str) -> Fault:
         if name in self._extracted.broken:
@@ -251,33 +261,41 @@ class StudentProcess(Calls):
         return Fault(Status.ERROR, "Missing", reason)
 
 
+def _complete(reply: dict[str, Any], message: dict[str, Any]) -> bool:
+    """Return whether a reply has what every honest one has: the process may have been taken over.
+
+    >>> asked = {"cases": [[1]], "echo": False, "go_on": False}
+    >>> _complete({"values": [2], "faults": [None], "echoes": []}, asked)
+    True
+    >>> _complete({"values": [], "faults": [], "echoes": []}, asked)
+    False
+    """
+    values, faults, echoes = (reply.get(key) for key in ("values", "faults", "echoes"))
+    if not (isinstance(values, list) and isinstance(faults, list) and isinstance(echoes, list)):
+        return False
+    if not all(fault is None or _is_fault(fault) for fault in faults):
+        return False
+    stopped = bool(faults) and faults[-1] is not None and not message["go_on"]
+    right_number = (
+        0 < len(faults) <= len(message["cases"])
+        if stopped
+        else (len(faults) == len(message["cases"]))
+    )
+    right_echoes = len(echoes) == (len(faults) if message["echo"] else 0) and all(
+        isinstance(echo, list) and len(echo) == len(case)
+        for echo, case in zip(echoes, message["cases"], strict=False)
+    )
+    return right_number and len(values) == len(faults) and right_echoes
+
+
+def _is_fault(fault: Any) -> bool:
+    texts, numbers = ("type", "message", "function"), ("cell", "line")
+    return (
+        isinstance(fault, dict)
+        and all(isinstance(fault.get(key), str) for key in texts)
+        and all(type(fault.get(key)) is int for key in numbers)
+    )
+
+
 def _forged(name: str) -> Fault:
     return Fault(Status.ERROR, "Forged", f"the process that ran {name} sent an answer nobody reads")
-
-
-def _close_quietly(stream: Any) -> None:
-    with contextlib.suppress(OSError):  # a pipe to a dead process cannot be flushed
-        stream.close()
-
-
-class _Exchange(threading.Thread):
-    """One message and its reply, in a thread, so that waiting can end on every platform."""
-
-    def __init__(self, process: subprocess.Popen[bytes] | None, frame: bytes) -> None:
-        super().__init__(daemon=True)
-        assert process is not None
-        self._process, self._frame = process, frame
-        self.reply: bytes | None = None
-        self.problem: Exception | None = None
-
-    def run(self) -> None:
-        """Write, then read; a process that died gives no reply."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            child.write_frame(self._process.stdin, self._frame)  # type: ignore[arg-type]
-            self.reply = child.read_frame(self._process.stdout)  # type: ignore[arg-type]
-        except (OSError, ValueError):
-            self.reply = None
-        except Forged as problem:
-            self.problem = problem

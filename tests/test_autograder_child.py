@@ -166,10 +166,10 @@ def test_an_exception_is_told_with_cell_and_line() -> None:
 def test_a_stub_is_not_written_yet_and_a_stub_that_is_needed_is_named() -> None:
     stub = "def g():\n    raise NotImplementedError()"
     assert fault_of(student_of("def f():\n    raise NotImplementedError")).reason == (
-        "f is not written yet"
+        "not implemented"
     )
     assert fault_of(student_of(stub, "def f():\n    return g()")).reason == (
-        "f needs g, which is not written yet"
+        "f needs g, which is not implemented"
     )
 
 
