@@ -91,7 +91,8 @@ class Channel:
             ready = self._exchange(b"", Budget(START_SECONDS))
             if ready != child.READY:
                 raise NotStarted(f"the sandbox says {ready[:80]!r} first")
-        except (Ended, Forged) as problem:
+        except (Ended, Forged, NotStarted) as problem:
+            self.close()
             said = self._output.beginning.decode(errors="replace").strip()
             raise NotStarted(f"the sandbox did not start: {said or problem}") from None
 

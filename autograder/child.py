@@ -368,6 +368,7 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(2, 1)
+    os.close(nowhere)
     sink = Sink(2)
     sys.stdout = sys.stderr = sink
     sys.stdin = io.StringIO()

@@ -1,4 +1,4 @@
-"""The command ``autograder``: check at home, release a course, prove the checks."""
+"""The command ``autograder``: check at home, release and grade a course, prove the checks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autograder.cli_grade import add_doctor, add_grade
 from autograder.manifest import homework_names
 
 if TYPE_CHECKING:
@@ -55,11 +56,13 @@ def _problems() -> tuple[type[Exception], ...]:
     from autograder.notebook import Rejected
     from autograder.pools import PoolError
     from autograder.release import ReleaseError
+    from autograder.sandbox import SandboxMissing
     from autograder.seeds import SecretMissing
     from autograder.sources import SourceError
 
     at_home = (Refused, Rejected, UnknownHomework, OSError)
-    return (*at_home, ManifestError, PoolError, ReleaseError, SecretMissing, SourceError)
+    course = (ManifestError, PoolError, ReleaseError, SandboxMissing, SecretMissing, SourceError)
+    return (*at_home, *course)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_check(verbs)
     _add_release(verbs)
+    add_grade(verbs, _seconds)
+    add_doctor(verbs)
     _add_selftest(verbs)
     _add_pools(verbs)
     return parser

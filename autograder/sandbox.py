@@ -58,7 +58,7 @@ def launch() -> subprocess.Popen[bytes]:
 
 def command(here: Path, filter_fd: int) -> list[str]:
     """Return the command line of one sandbox."""
-    root = os.geteuid() == 0
+    root = is_root()
     environment = [word for item in ENVIRONMENT.items() for word in ("--setenv", *item)]
     mounts = ["--ro-bind", str(here / "root"), "/", "--ro-bind", str(here / "program"), "/program"]
     for name in DEVICES:
@@ -67,6 +67,14 @@ def command(here: Path, filter_fd: int) -> list[str]:
     python = ["/usr/bin/python3", "-I", "-S", "-X", "utf8", "/program/jail.py", str(user)]
     options = [*ALONE, *(AS_ROOT if root else AS_USER), *environment, *mounts]
     return [bubblewrap(), *options, "--seccomp", str(filter_fd), "--", *python]
+
+
+def is_root() -> bool:
+    """Tell whether this process may take any user id: root of the machine, not of a namespace."""
+    if os.geteuid() != 0:
+        return False
+    lines = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return any(int(start) <= FIRST_USER < int(start) + int(count) for start, _, count in lines)
 
 
 def bubblewrap() -> str:

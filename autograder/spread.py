@@ -58,9 +58,11 @@ def spread(
             done, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in done)
     finally:
-        threads.shutdown(wait=False, cancel_futures=True)
         for desk in desks:
-            desk.end()
+            desk.stop()
+        threads.shutdown(cancel_futures=True)
+        for desk in desks:
+            desk.clear()
 
 
 class _Desk(Generic[Task, Result]):
@@ -90,28 +92,31 @@ class _Desk(Generic[Task, Result]):
                     return result  # type: ignore[no-any-return]
             except (EOFError, OSError):
                 problem = "the process that graded it died"
-                self._replace()
+                self.clear()
         return self._lost(task, problem)
 
-    def end(self) -> None:
-        """End the process, in the middle of its work if need be."""
+    def stop(self) -> None:
+        """End the process, in the middle of its work if need be; from another thread."""
         self._closed = True
-        self._replace()
+        if self._process is not None:
+            self._process.kill()
 
     def _ready(self) -> Connection:
         if self._count >= TASKS_PER_PROCESS:
-            self._replace()
+            self.clear()
         if self._pipe is None:
             self._pipe, theirs = self._context.Pipe()
-            self._process = self._context.Process(
-                target=_serve, args=(self._work, theirs), daemon=True
-            )
-            self._process.start()
+            process = self._context.Process(target=_serve, args=(self._work, theirs), daemon=True)
+            process.start()
             theirs.close()
+            self._process = process
+        if self._closed:  # in the meantime
+            raise OSError
         self._count += 1
         return self._pipe
 
-    def _replace(self) -> None:
+    def clear(self) -> None:
+        """End the process; the next task starts another."""
         if self._process is not None:
             self._process.kill()
             self._process.join()

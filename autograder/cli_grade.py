@@ -1,0 +1,258 @@
+"""The commands ``autograder grade`` and ``autograder doctor``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograder.outcome import WORST_FIRST, Status
+
+if TYPE_CHECKING:
+    from autograder.batch import Batch
+    from autograder.course import Course
+
+MANY = 30  # students: for more, only those are listed whom a person should look at
+QUIET_EVERY = 30.0  # seconds between lines of progress where there is no terminal
+CALM = (Status.OK, Status.WRONG)
+
+GRADE = """\
+Grade what students handed in, in a sandbox, and record it: scores and reasons in nbgrader's
+gradebook, notebooks for formgrader, a report for each student. Nothing that a student hands in can
+stop the run or change another's grade; run it as often as you like. Grades given by hand, comments
+and extra credit stay as they are.
+
+Without --submissions it grades COURSE/submitted/STUDENT/HOMEWORK/HOMEWORK.ipynb, where `nbgrader
+collect` puts notebooks. With it, a zip downloaded from Canvas or Moodle, or a folder of notebooks,
+is taken into that tree first: of several attempts the newest counts, and names that are not among
+the students of the gradebook are listed, never guessed.
+"""
+AFTER = """\
+examples:
+  autograder grade hw2-smo --course svm
+  autograder grade hw2-smo --course svm --submissions submissions.zip --jobs 4
+  autograder grade hw2-smo --course svm --students ada ben
+"""
+
+
+def add_grade(verbs: Any, seconds: Callable[[str], float]) -> None:
+    """Add the command ``grade``."""
+    grade = verbs.add_parser(
+        "grade",
+        help="grade what students handed in",
+        description=GRADE,
+        epilog=AFTER,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = grade.add_argument
+    add("homework", help="name such as hw2-smo")
+    add(
+        *("--course",),
+        type=Path,
+        default=Path(),
+        metavar="FOLDER",
+        help="the course directory (default: this folder)",
+    )
+    add("--submissions", type=Path, metavar="PATH", help="a zip or folder to take in first")
+    add("--students", nargs="+", metavar="NAME", help="grade only these")
+    add(
+        "--jobs",
+        type=_count,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="how many at once (default: one a core)",
+    )
+    add(
+        "--limit",
+        type=seconds,
+        default=30.0,
+        metavar="SECONDS",
+        help="computing time for a check (default 30); who only waits is ended after 3 times that",
+    )
+    add(
+        "--pattern",
+        metavar="REGEX",
+        help="how file names of --submissions tell the student: a regular expression with a group "
+        "named student, name or lms (and attempt), such as '(?P<student>[^_]+)_.*'",
+    )
+    add(
+        "--times",
+        type=Path,
+        metavar="CSV",
+        help="when students handed in: a table with the columns student and time",
+    )
+    add(
+        "--add-students",
+        action="store_true",
+        help="take names in that are not in the gradebook yet",
+    )
+    add(
+        "--unsafe",
+        action="store_true",
+        help="run students' code without a sandbox, with all your rights: only for code you trust",
+    )
+    add("--json", action="store_true", help="print the result as JSON")
+    grade.set_defaults(run=_grade)
+
+
+def add_doctor(verbs: Any) -> None:
+    """Add the command ``doctor``."""
+    doctor = verbs.add_parser(
+        "doctor",
+        help="attack the sandbox and say which limits hold here",
+        description="Start the sandbox on this machine, attack it from inside, and say which "
+        "promises hold and how to mend what does not. The exit status is 0 only if all hold.",
+    )
+    doctor.set_defaults(run=_doctor)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError(f"give a number from 1 to 1000, not {text!r}")
+    return int(text)
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    from autograder.doctor import doctor
+
+    return 0 if doctor(lambda text: print(text, flush=True)) else 1
+
+
+def _grade(options: argparse.Namespace) -> int:
+    from autograder.batch import Run, grade_course
+    from autograder.course import open_course
+    from autograder.manifest import load_manifest
+
+    load_manifest(options.homework)
+    course = open_course(options.course)
+    names = ("submissions", "students", "pattern", "times", "add_students", "jobs", "limit")
+    run = Run(
+        homework=options.homework,
+        unsafe=options.unsafe,
+        **{name: getattr(options, name) for name in names},
+    )
+    if options.unsafe:
+        print("autograder: WITHOUT A SANDBOX: students' code has all your rights", file=sys.stderr)
+    with _progress() as (progress, say):
+        batch = grade_course(course, run, progress=progress, say=say)
+    if options.json:
+        print(json.dumps(as_json(batch), indent=1, allow_nan=False))
+    else:
+        print(summary(batch, course))
+    return 1 if Status.INTERNAL in batch.counts else 0
+
+
+@contextmanager
+def _progress() -> Iterator[tuple[Callable[..., None], Callable[[str], None]]]:
+    """Give functions that show how far it is, on one line of a terminal or now and then."""
+    started = last = time.monotonic()
+    terminal = sys.stderr.isatty()
+
+    def show(text: str, *, always: bool = False) -> None:
+        nonlocal last
+        if terminal:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+            print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
+        elif always or time.monotonic() - last > QUIET_EVERY:
+            last = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+
+    def progress(done: int, total: int, counts: Mapping[str, int]) -> None:
+        left = (time.monotonic() - started) / done * (total - done)
+        bar = "█" * (20 * done // total) + "·" * (20 - 20 * done // total)
+        shown = "  ".join(f"{status} {n}" for status, n in counts.items())
+        show(f"{bar} {done}/{total}  {int(left // 60)}:{int(left % 60):02d} left  {shown}")
+
+    try:
+        yield progress, lambda text: show(text, always=not text.startswith("starting"))
+    finally:
+        if terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def as_json(batch: Batch) -> dict[str, Any]:
+    """Return a batch as plain data."""
+    intake = batch.intake
+    lists = ("older", "unknown", "refused", "untimed")
+    return {
+        "version": 1,
+        "homework": batch.homework,
+        "submissions": batch.rows,
+        "counts": batch.counts,
+        "notes": batch.notes,
+        **{name: [str(item) for item in getattr(intake, name, ())] for name in lists},
+    }
+
+
+def summary(batch: Batch, course: Course) -> str:
+    """Return the table of a batch, what to look at, and what to do next."""
+    parts = [_table(batch), _lists(batch), *(f"note: {note}" for note in batch.notes)]
+    if batch.rows:
+        reports = course.root / ".autograder" / "reports" / batch.homework
+        parts.append(
+            f"reports: {reports}\n"
+            f"by hand: start `jupyter lab` in {course.root} and open Nbgrader > Formgrader\n"
+            f"to students: nbgrader generate_feedback {batch.homework}, in that folder"
+        )
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table(batch: Batch) -> str:
+    rows = batch.rows
+    if not rows:
+        return f"{batch.homework}: nothing was handed in"
+    chosen = rows if len(rows) <= MANY else [row for row in rows if row["status"] not in CALM]
+    width = max([len("student"), *(len(row["student"]) for row in chosen)])
+    lines = [f"{'student':{width}}  {'status':8}  {'points':>9}  {'late':4}  reason"]
+    for row in chosen:
+        points = f"{row['points']:g} / {row['max_points']:g}"
+        late = "late" if row["late"] else ""
+        lines.append(
+            f"{row['student']:{width}}  {row['status']:8}  {points:>9}  {late:4}  {_reason(row)}"
+        )
+    if len(chosen) < len(rows):
+        calm = len(rows) - len(chosen)
+        lines.append(f"(and {calm} that are OK or WRONG, with nothing to look at)")
+    mean = sum(row["points"] for row in rows) / len(rows)
+    counts = ", ".join(f"{n} {status}" for status, n in batch.counts.items())
+    end = f"{batch.homework}: {len(rows)} graded ({counts}), {mean:.1f} points on average"
+    return "\n".join([*(line.rstrip() for line in lines), "", end])
+
+
+def _reason(row: Mapping[str, Any], width: int = 90) -> str:
+    """Return the reason of the worst check, in one line."""
+    for status in WORST_FIRST[:-1]:
+        for check, seen in row["checks"].items():
+            if seen == status:
+                text = f"{check}: {row['reasons'][check]}"
+                text = "".join(c if c.isprintable() else " " for c in text)
+                return text if len(text) <= width else f"{text[: width - 1]}…"
+    return ""
+
+
+def _lists(batch: Batch) -> str:
+    """Return what was handed in and not graded, and why."""
+    titles: Sequence[tuple[str, str]] = (
+        (
+            "unknown",
+            "not among the students of the gradebook, and not graded (add them with "
+            "`nbgrader db student add`, or say --add-students)",
+        ),
+        ("refused", "refused"),
+        ("older", "older attempts, not graded"),
+        ("untimed", "without a time, so not late"),
+    )
+    parts = []
+    for name, title in titles:
+        items = list(getattr(batch.intake, name, ()))
+        if items:
+            shown = "\n".join(f"  {item}" for item in items[:50])
+            more = f"\n  and {len(items) - 50} more" if len(items) > 50 else ""
+            parts.append(f"{len(items)} {title}:\n{shown}{more}")
+    return "\n\n".join(parts)

@@ -1,0 +1,302 @@
+"""The sandbox, the limits that are watched from outside, and the processes that judge."""
+
+import functools
+import operator
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder import grade, sandbox, seccomp
+from autograder.channel import Budget, Channel, Ended, NotStarted, plain_process
+from autograder.doctor import ATTACKS, Attack, examine
+from autograder.extract import extract
+from autograder.judge import judge_source, notebook_bytes
+from autograder.kit import kit
+from autograder.outcome import Status
+from autograder.sources import reference_source
+from autograder.spread import spread
+from autograder.student import StudentFault, StudentProcess
+from autograder.watch import usage
+
+REFERENCE = reference_source("hw1-margins")
+
+
+def student_of(*cells: str, limit: float = 20.0) -> StudentProcess:
+    extracted = extract(notebook_bytes(*cells), ["f"])
+    return StudentProcess(extracted, ["f"], limit=limit, launch=sandbox.launch)
+
+
+def end_of(*cells: str, limit: float = 20.0) -> Status:
+    with student_of(*cells, limit=limit) as student, pytest.raises(StudentFault) as caught:
+        student.call("f")
+    return caught.value.fault.status
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.promise)
+def test_the_sandbox_keeps_its_promise(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autograder.doctor.ATTACKS", [attack])
+    (finding,) = examine()
+    assert finding.held, finding.seen
+
+
+HARMLESS = ("open files", "files of this machine", "no network", "system calls", "be imported")
+
+
+def test_the_doctor_notices_that_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = [attack for attack in ATTACKS if any(word in attack.promise for word in HARMLESS)]
+    monkeypatch.setattr("autograder.doctor.ATTACKS", chosen)
+    findings = list(examine(plain_process))
+    assert len(findings) == len(HARMLESS)
+    assert not any(finding.held for finding in findings)
+
+
+def command(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload,no-any-return]
+        [sys.executable, "-m", "autograder", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent.parent,
+        **options,
+    )
+
+
+def test_without_bubblewrap_nothing_is_graded_and_the_way_out_is_named(tmp_path: Path) -> None:
+    done = command("doctor", env={**os.environ, "PATH": str(tmp_path)})
+    assert done.returncode == 2
+    assert "bubblewrap is not installed" in done.stderr
+    assert "apt-get install bubblewrap" in done.stderr
+
+
+def test_where_namespaces_are_forbidden_the_doctor_says_so() -> None:
+    forbidden = ["bwrap", "--dev-bind", "/", "/", "--unshare-user", "--disable-userns"]
+    done = subprocess.run(
+        [*forbidden, sys.executable, "-m", "autograder", "doctor"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent.parent,
+    )
+    assert done.returncode == 2, done.stdout
+    assert "no sandbox can be made here: bwrap: " in done.stderr
+    assert "Namespaces are forbidden here" in done.stderr
+
+
+def test_a_correct_notebook_earns_full_marks_in_the_sandbox(tmp_path: Path) -> None:
+    path = tmp_path / "ada.ipynb"
+    path.write_bytes(notebook_bytes(REFERENCE))
+    report = grade(path, "hw1-margins", student="ada")
+    assert (report.points, report.status, report.seeds) == (10, Status.OK, "public")
+    hidden = grade(path, "hw1-margins", student="ada", secret=bytes(32))
+    assert (hidden.points, hidden.status) == (10, Status.OK)
+    assert hidden.seeds != "public"
+
+
+def test_what_is_no_notebook_gets_a_report_too(tmp_path: Path) -> None:
+    path = tmp_path / "ada.ipynb"
+    path.write_bytes(b"%PDF-1.5")
+    report = grade(path, "hw1-margins")
+    assert {outcome.status for outcome in report.outcomes} == {Status.REJECTED}
+    assert report.points == 0
+    assert "not valid JSON" in report.outcomes[0].reason
+    with pytest.raises(FileNotFoundError, match="is not a file"):
+        grade(tmp_path / "ben.ipynb", "hw1-margins")
+
+
+def test_a_process_that_died_is_replaced_and_later_checks_go_on() -> None:
+    source = REFERENCE + "\n\ndef functional_margins(X, y, w, b):\n    __import__('os')._exit(0)\n"
+    report = judge_source("hw1-margins", source, launch=sandbox.launch)
+    statuses = {outcome.question: outcome.status for outcome in report.outcomes}
+    assert statuses.pop("functional") is Status.KILLED
+    assert set(statuses.values()) == {Status.OK}  # later parts with our step in place of theirs
+
+
+def test_statements_that_never_end_are_waited_for_once() -> None:
+    source = "import itertools\nx = sum(itertools.count())\n" + REFERENCE.replace(
+        "X @ w + b", "X @ w + b + 0 * x"
+    )
+    started = time.monotonic()
+    report = judge_source("hw1-margins", source, launch=sandbox.launch, limit=2.0)
+    lost = {o.question for o in report.outcomes if o.status is Status.TIMEOUT}
+    assert "decision" in lost
+    assert time.monotonic() - started < 4 * 2 * 3.0  # twice, with a factor of 4
+
+
+def test_a_check_has_one_budget_however_many_messages_it_sends() -> None:
+    busy = "import time\ndef f():\n    end = time.process_time() + 0.8\n" + (
+        "    while time.process_time() < end:\n        pass\n    return 1"
+    )
+    with student_of(busy, limit=2.0) as student:
+        for _ in range(2):
+            student.begin()
+            assert student.call("f") == student.call("f") == 1
+        with pytest.raises(StudentFault, match="stopped after 2 s of computing"):
+            student.call("f")
+
+
+def test_waiting_beside_a_busy_machine_is_no_fault() -> None:
+    with student_of(
+        "import time\ndef f():\n    time.sleep(2.5)\n    return 1", limit=1.0
+    ) as student:
+        assert student.call("f") == 1
+
+
+def test_output_is_dropped_then_ended() -> None:
+    with student_of("def f():\n    print('x' * 3_000_000)\n    return 1") as student:
+        assert student.call("f") == 1
+        assert len(student.text) == 4_000
+    assert student.remarks == {"more than 1 MB was printed; the rest was not kept"}
+    assert end_of("def f():\n    while True:\n        print('x' * 10_000)") is Status.OUTPUT
+
+
+def test_a_signal_is_named() -> None:
+    crash = "import ctypes\ndef f():\n    ctypes.string_at(0)"
+    with student_of(crash) as student, pytest.raises(StudentFault, match="the signal SIGSEGV"):
+        student.call("f")
+
+
+DAEMON = """
+import os, time
+def f():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            while True:
+                time.sleep(0.1)
+        os._exit(0)
+    return 1
+"""
+
+
+def test_a_daemon_is_gone_when_the_submission_is() -> None:
+    before = usage(os.getpid())
+    student = student_of(DAEMON)
+    assert student.call("f") == 1
+    with_daemon = usage(os.getpid())
+    student.close()
+    time.sleep(0.2)
+    after = usage(os.getpid())
+    assert before is not None
+    assert with_daemon is not None
+    assert after is not None
+    assert with_daemon.memory > before.memory + 20_000_000
+    assert after.memory < before.memory + 20_000_000
+
+
+FORGED = {
+    "an answer before the question": "os.write(4, bytes(8) + b'more')",
+    "a length of 4 GB": "os.write(4, (2**32).to_bytes(8, 'big') + bytes(100))",
+    "a length of 2**63": "os.write(4, (2**63).to_bytes(8, 'big') + bytes(100))",
+    "bytes": "os.write(4, os.urandom(1000))",
+    "JSON that is no answer": "os.write(4, (6).to_bytes(8, 'big') + b'\\0\\0\\0\\2{}')",
+    "nested JSON": "os.write(4, (20004).to_bytes(8, 'big') + b'\\0\\0\\x4e\\x20' + b'[' * 20000)",
+    "a pickle": "os.write(4, (9).to_bytes(8, 'big') + b'\\x80\\x04N.abcde')",
+}
+
+
+@pytest.mark.parametrize("attack", FORGED.values(), ids=FORGED)
+def test_forged_answers_are_an_error_and_take_no_memory(attack: str) -> None:
+    before = usage(os.getpid())
+    assert end_of(f"import os, time\ndef f():\n    {attack}\n    time.sleep(0.2)") is Status.ERROR
+    after = usage(os.getpid())
+    assert before is not None
+    assert after is not None
+    assert after.memory < before.memory + 200_000_000
+
+
+def test_a_sandbox_that_does_not_start_is_our_fault() -> None:
+    def launch() -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen(["bwrap", "--no"], stdin=pipe, stdout=pipe, stderr=pipe)
+
+    with pytest.raises(NotStarted, match="Unknown option --no"):
+        Channel(launch)
+    report = judge_source("hw1-margins", REFERENCE, launch=launch)
+    assert {outcome.status for outcome in report.outcomes} == {Status.INTERNAL}
+    assert "did not start: bwrap: Unknown option" in report.outcomes[0].reason
+
+
+def test_memory_of_all_processes_is_in_the_budget() -> None:
+    now = usage(os.getpid())
+    assert now is not None
+    assert Budget(1.0).problem(now, 0.5, 0.5) is None
+    problem = Budget(1.0, cpu=0.6).problem(now, 0.5, 0.5)
+    assert isinstance(problem, Ended)
+    assert problem.status is Status.TIMEOUT
+
+
+def test_the_kit_holds_no_package_but_numpy() -> None:
+    root = kit() / "root"
+    assert [path.name for path in (root / "site").iterdir() if not path.suffix] == ["numpy"]
+    names = {path.name for path in root.rglob("*")}
+    assert not names & {
+        "site-packages",
+        "dist-packages",
+        "scipy",
+        "sklearn",
+        "svmlab",
+        "autograder",
+    }
+    assert not names & {"sh", "bash", "busybox"}
+    modes = {path.stat().st_mode & 0o777 for path in root.rglob("*") if not path.is_symlink()}
+    assert modes <= {0o755, 0o644}
+
+
+def test_the_filter_is_made_for_known_machines_only() -> None:
+    assert seccomp.filter_program("x86_64") != seccomp.filter_program("aarch64")
+    with pytest.raises(NotImplementedError, match="no list of system calls for sparc"):
+        seccomp.filter_program("sparc")
+
+
+def lost(task: object, problem: str) -> str:
+    return f"lost {task}: {problem}"
+
+
+def test_results_come_as_they_are_done_and_all_of_them() -> None:
+    work = functools.partial(operator.mul, 2)
+    assert sorted(spread(work, range(20), jobs=3, lost=lost)) == list(range(0, 40, 2))  # type: ignore[arg-type,type-var]
+
+
+def test_a_task_that_raises_is_lost_and_the_others_are_done() -> None:
+    results = list(spread(functools.partial(operator.floordiv, 12), [3, 0, 4], jobs=1, lost=lost))  # type: ignore[arg-type]
+    assert results[0] == 4
+    assert "ZeroDivisionError" in str(results[1])
+    assert results[2] == 3
+
+
+def test_a_process_that_dies_is_replaced_and_its_task_tried_again(tmp_path: Path) -> None:
+    marker = tmp_path / "first"
+    marker.touch()
+    system = "__import__('os')"
+    once = f"({system}.unlink({str(marker)!r}), {system}._exit(1)) "
+    once += f"if {system}.path.exists({str(marker)!r}) else 7"
+    tasks = ["1 + 1", once, f"{system}._exit(1)", "2 + 2"]
+    results = list(spread(eval, tasks, jobs=1, lost=lost))
+    assert results == [2, 7, f"lost {tasks[2]}: the process that graded it died", 4]
+
+
+def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
+    results = spread(time.sleep, [0.0, 3600.0, 3600.0], jobs=2, lost=lost)  # type: ignore[arg-type]
+    assert next(results) is None
+    started = time.monotonic()
+    results.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - started < 20
+
+
+def test_ldd_is_not_needed_once_the_kit_is_there(tmp_path: Path) -> None:
+    (tmp_path / "bwrap").symlink_to(str(shutil.which("bwrap")))
+    code = "from autograder import sandbox; sandbox.require(); print('works')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent.parent,
+    )
+    assert done.stdout == "works\n", done.stderr
