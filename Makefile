@@ -4,6 +4,9 @@ PY := .venv/bin/python
 JOBS ?= auto
 OUT ?= demo
 
+AUTOGRADER := $(PY) -m autograder
+SOURCES := $(shell find autograder svmlab assignments -name '*.py' -o -name '*.toml' -o -name '*.json')
+
 CORE_TESTS := $(shell grep -l 'pytestmark = pytest.mark.core' tests/test_*.py)
 CORE_DOCTESTS := autograder svmlab $(patsubst %,--ignore=svmlab/%,estimators plotting qp.py loaders.py __main__.py)
 
@@ -24,8 +27,20 @@ setup: .venv/ready ## make .venv with everything that the other verbs need
 .venv/ready: pyproject.toml constraints.txt .ci/setup
 	@.ci/setup
 
-demo: .venv/ready ## solve the worked example: a table, and a figure in demo/
+demo: $(OUT)/graded ## the whole course: worked example, homework, a sample class graded; in demo/
 	@$(PY) -m svmlab --out $(OUT)
+	@cat $(OUT)/graded
+
+# Graded anew when anything changed that decides grades; each step is a command of its own.
+$(OUT)/graded: .venv/ready $(SOURCES)
+	@mkdir -p $(OUT)
+	$(AUTOGRADER) release --course $(OUT)/course
+	$(AUTOGRADER) sample hw1-margins --course $(OUT)/course
+	$(AUTOGRADER) sample hw2-smo --course $(OUT)/course --size 30
+	$(AUTOGRADER) grade hw1-margins --limit 10 --course $(OUT)/course > $@.new
+	@echo >> $@.new
+	$(AUTOGRADER) grade hw2-smo --limit 10 --course $(OUT)/course >> $@.new
+	@mv $@.new $@
 
 test: check core-test ## every claim at reduced size (what CI runs)
 	$(PY) -m pytest -q -n $(JOBS) -m "not full"

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.cli_grade import add_doctor, add_grade
+from autograder.cli_grade import add_doctor, add_grade, add_sample
 from autograder.manifest import homework_names
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _problems() -> tuple[type[Exception], ...]:
     """Return the errors that speak to a person; all others are bugs and show their trace."""
+    from autograder.below import IntakeError
+    from autograder.course import CourseError
     from autograder.home import UnknownHomework
     from autograder.manifest import ManifestError
     from autograder.notebook import Rejected
@@ -74,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_release(verbs)
     add_grade(verbs, _seconds)
     add_doctor(verbs)
+    add_sample(verbs)
     _add_selftest(verbs)
     _add_pools(verbs)
     return parser

@@ -112,6 +112,52 @@ def add_doctor(verbs: Any) -> None:
     doctor.set_defaults(run=_doctor)
 
 
+def add_sample(verbs: Any) -> None:
+    """Add the command ``sample``."""
+    sample = verbs.add_parser(
+        "sample",
+        help="fill a course with a sample class, to try the grader",
+        description="Write the submissions of a made-up class into a course of yours: correct, "
+        "mistaken, hostile, broken, untouched and late ones, under names that say which. Refused "
+        "where real students have handed in.",
+    )
+    sample.add_argument("homework", help="name such as hw2-smo")
+    sample.add_argument(
+        "--course",
+        type=Path,
+        default=Path(),
+        metavar="FOLDER",
+        help="a course made by `autograder release` (default: this folder)",
+    )
+    sample.add_argument(
+        "--size", type=_count, metavar="N", help="how many students (default: one of each kind)"
+    )
+    sample.set_defaults(run=_sample)
+
+
+def _sample(options: argparse.Namespace) -> int:
+    from autograder.course import open_course
+    from autograder.gradebook import set_due_date
+    from autograder.manifest import load_manifest
+    from autograder.sample import DEADLINE, sample_class, write_class
+
+    load_manifest(options.homework)
+    course = open_course(options.course)
+    released = course.release / options.homework / f"{options.homework}.ipynb"
+    samples = sample_class(released.read_bytes(), options.homework, options.size)
+    marker = course.root / ".autograder" / "sample"
+    if any(course.submitted.glob("*")) and not marker.exists():
+        raise FileExistsError(
+            f"{course.submitted} holds submissions already; make a course to try things in: "
+            "autograder release --course FOLDER"
+        )
+    marker.touch()
+    write_class(samples, course.submitted)
+    set_due_date(course, options.homework, DEADLINE)
+    print(f"wrote {len(samples)} submissions of {options.homework} into {course.submitted}")
+    return 0
+
+
 def _count(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= 1000:
         raise argparse.ArgumentTypeError(f"give a number from 1 to 1000, not {text!r}")

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from autograder.channel import NotStarted
 from autograder.kit import DEVICES, KitError, kit
 
 NOBODY = 65534
@@ -38,7 +39,7 @@ ENVIRONMENT = {
 }
 
 
-class SandboxMissing(Exception):
+class SandboxMissing(NotStarted):
     """No sandbox can be made here, with the reason and the way out."""
 
 
