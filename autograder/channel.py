@@ -1,8 +1,9 @@
 """A running child: frames to and from it, within limits that are watched from outside.
 
-A check has a budget of CPU seconds; wall-clock time is limited to three times that, so that a busy
-machine fails nobody and a sleeper still ends. Memory of all processes together and the amount of
-output are limited too. Where the system does not tell what a process uses, elapsed time counts.
+A check has a budget of CPU seconds; who waits without computing is ended after three times that.
+So a busy machine fails nobody, and a sleeper still ends. Memory of all processes together and the
+amount of output are limited too. Where the system does not tell what a process uses, elapsed time
+counts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from autograder.watch import Usage, usage
 Launch = Callable[[], subprocess.Popen[bytes]]
 
 START_SECONDS = 60.0  # for Python and numpy themselves
-WALL_FACTOR = 3.0
+IDLE_FACTOR = 3.0
 MAX_MEMORY = 2 * 2**30  # of all processes together
 DROPPED_OUTPUT = 2**20  # bytes after which a remark is made
 MAX_OUTPUT = 64 * 2**20
@@ -52,15 +53,15 @@ class Budget:
 
     limit: float
     cpu: float = 0.0
-    wall: float = 0.0
+    idle: float = 0.0
 
-    def problem(self, now: Usage | None, cpu: float, wall: float) -> Ended | None:
+    def problem(self, now: Usage | None, cpu: float, idle: float) -> Ended | None:
         """Return what is exceeded while a message takes so much more."""
         if self.cpu + cpu > self.limit:
             text = f"was stopped after {self.limit:g} s of computing: a loop that never ends?"
             return Ended(Status.TIMEOUT, "Timeout", text)
-        if self.wall + wall > WALL_FACTOR * self.limit:
-            text = f"gave no answer within {WALL_FACTOR * self.limit:g} s: does it wait or sleep?"
+        if self.idle + idle > IDLE_FACTOR * self.limit:
+            text = f"was stopped after {IDLE_FACTOR * self.limit:g} s of waiting: does it sleep?"
             return Ended(Status.TIMEOUT, "Timeout", text)
         if now is not None and now.memory > MAX_MEMORY:
             text = f"used more than {MAX_MEMORY / 2**30:g} GB of memory"
@@ -141,24 +142,25 @@ class Channel:
 
     def _wait(self, exchange: _Exchange, budget: Budget) -> None:
         """Wait for the answer while the budget lasts, then take off what it cost."""
-        began = time.monotonic()
-        pause, cpu, before = PAUSE, 0.0, None
+        began = last = time.monotonic()
+        pause, cpu, idle, before = PAUSE, 0.0, 0.0, None
         exchange.join(pause)
         while exchange.is_alive():
-            looked = time.monotonic()
-            now, wall = usage(self._process.pid), looked - began
+            now, looked = usage(self._process.pid), time.monotonic()
             if now is None:
-                cpu = wall
+                cpu = looked - began
             else:  # before the first look it can hardly have used more than the time that passed
-                before = max(0.0, now.cpu - wall) if before is None else before
+                before = max(0.0, now.cpu - (looked - began)) if before is None else before
+                idle += looked - last if now.cpu - before <= cpu and not now.running else 0.0
                 cpu = now.cpu - before
-            if problem := budget.problem(now, cpu, wall):
+            if problem := budget.problem(now, cpu, idle):
                 raise problem
             pause = max(PAUSE, 10 * (time.monotonic() - looked))  # looking costs at most a tenth
+            last = looked
             exchange.join(pause)
         wall = time.monotonic() - began
         budget.cpu += min(wall, cpu + pause) if cpu else wall
-        budget.wall += wall
+        budget.idle += idle
 
     def _end(self) -> Ended:
         """Say how the process ended that gave no answer."""

@@ -16,10 +16,14 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Usage:
-    """CPU seconds since their start, and bytes of memory now, of some processes."""
+    """CPU seconds since their start, and what is true now, of some processes together.
+
+    ``running`` is whether one of them computes, or would if the machine were free.
+    """
 
     cpu: float
     memory: int
+    running: bool
 
 
 def usage(pid: int) -> Usage | None:
@@ -37,14 +41,15 @@ def usage(pid: int) -> Usage | None:
         if name.isdigit() and (fields := _stat(name)):
             children[int(fields[1])].append(int(name))
             numbers[int(name)] = fields
-    queue, ticks, pages = [pid], 0, 0
+    queue, ticks, pages, running = [pid], 0, 0, False
     for member in queue:  # which grows
         queue += children[member]
         if member in numbers:
             fields = numbers[member]
             ticks += sum(int(field) for field in fields[11:15])  # own and of ended children
             pages += int(fields[21])
-    return Usage(ticks / tick, pages * page)
+            running |= fields[0] == "R"
+    return Usage(ticks / tick, pages * page, running)
 
 
 def _stat(name: str) -> list[str]:

@@ -139,7 +139,30 @@ def test_a_check_has_one_budget_however_many_messages_it_sends() -> None:
             student.call("f")
 
 
-def test_waiting_beside_a_busy_machine_is_no_fault() -> None:
+def test_a_sleeper_has_three_times_the_limit() -> None:
+    source = "import time\ndef f(x):\n    time.sleep(x)\n    return 1"
+    with student_of(source, limit=1.0) as student:
+        assert student.call("f", 2.0) == 1
+        student.begin()
+        with pytest.raises(StudentFault, match="after 3 s of waiting"):
+            student.call("f", 60.0)
+
+
+def test_a_busy_machine_fails_nobody() -> None:
+    busy = "import time\ndef f():\n    end = time.process_time() + 0.8\n" + (
+        "    while time.process_time() < end:\n        pass\n    return 1"
+    )
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8)]
+    try:
+        with student_of(busy, limit=1.0) as student:
+            assert student.call("f") == 1
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def test_waiting_is_no_computing() -> None:
     with student_of(
         "import time\ndef f():\n    time.sleep(2.5)\n    return 1", limit=1.0
     ) as student:
