@@ -9,7 +9,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 MAX_BYTES = 20_000_000
@@ -44,7 +44,8 @@ class Rejected(Exception):
 class Cell:
     """A cell as its owner sees it: number from 1 over all cells, text with plain line ends.
 
-    ``marks`` is nbgrader's metadata. It may be forged: nothing is known about its values.
+    ``marks`` is nbgrader's metadata, ``attachments`` what was pasted into the cell. Both may be
+    forged: nothing is known about their values.
     """
 
     number: int
@@ -52,6 +53,7 @@ class Cell:
     text: str
     marks: Mapping[str, Any]
     damaged: bool = False
+    attachments: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def locked(self) -> bool:
@@ -148,7 +150,9 @@ def _cell(number: int, value: Any) -> Cell:
     marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     is_code = value.get("cell_type") == "code"
     marks = marks if isinstance(marks, dict) else {}
-    return Cell(number, is_code, text.removeprefix("\ufeff"), marks, damaged)
+    pasted = value.get("attachments")
+    pasted = pasted if isinstance(pasted, dict) else {}
+    return Cell(number, is_code, text.removeprefix("\ufeff"), marks, damaged, pasted)
 
 
 def without_cell_magics(text: str) -> tuple[str, str]:

@@ -6,21 +6,27 @@ its configuration and its grades.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder import pools, seeds, sources
+from autograder import nbgrader_plugins, pools, seeds, sources
+from autograder.course import (
+    COURSE_EXTRA,
+    CourseError,
+    load_config,
+    require,
+    scripts_on_path,
+    write_file,
+)
 from autograder.manifest import Manifest, load_manifest
 
 if TYPE_CHECKING:
@@ -34,6 +40,11 @@ c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = {course_id!r}
 # This folder, wherever it is moved and wherever nbgrader is started.
 c.CourseDirectory.root = str(Path(__file__).resolve().parent)
+
+# Judge, give feedback and export as the autograder does, whoever starts nbgrader.
+from autograder.nbgrader_plugins import configure  # noqa: E402
+
+configure(c)
 """
 
 README = """\
@@ -64,10 +75,9 @@ BUILD = (
     "import os, sys; os.umask(0o022); from setuptools import build_meta as b; b.build_wheel({!r})"
 )
 EPOCH = "1577836800"  # 2020-01-01, the date of all files in a wheel: same sources, same bytes
-COURSE_EXTRA = "install the extra `course`: in a checkout, python -m pip install -e '.[course]'"
 
 
-class ReleaseError(ValueError):
+class ReleaseError(CourseError):
     """A release that could not be made, with the reason and the way out."""
 
 
@@ -101,8 +111,8 @@ def release(
     course = Path(course).expanduser().resolve()
     folder = sources.assignments_folder() if assignments is None else Path(assignments).resolve()
     names = list(homeworks or sources.homeworks(folder))
-    _require("nbgrader")
-    _require("jupytext")
+    require("nbgrader", "a release")
+    require("jupytext", "a release")
     # Everything that can be wrong with a source shows before the course is touched.
     notebooks = {name: sources.notebook(sources.source_path(name, folder)) for name in names}
     built = _built_wheel(folder, progress) if wheel else None
@@ -121,13 +131,6 @@ def release(
     return released
 
 
-def _require(package: str) -> None:
-    try:
-        metadata.version(package)
-    except metadata.PackageNotFoundError:
-        raise ReleaseError(f"a release needs {package}; {COURSE_EXTRA}") from None
-
-
 def _make_course(course: Path, progress: Callable[[str], object]) -> None:
     """Make folder, configuration and secret where they are missing."""
     course.mkdir(parents=True, exist_ok=True)
@@ -137,8 +140,13 @@ def _make_course(course: Path, progress: Callable[[str], object]) -> None:
         progress(f"made the course secret {seeds.secret_path(course)}: keep a backup of it")
     config = course / "nbgrader_config.py"
     if not config.exists():
-        _write(course, config, CONFIG.format(course_id=course.name).encode())
+        write_file(course, config, CONFIG.format(course_id=course.name).encode())
         progress(f"made {config}")
+    elif not nbgrader_plugins.configured(load_config(course)[0]):
+        progress(
+            f"{config} is older than our plugins: without them stock nbgrader would run the code "
+            f"of students unprotected. Add these lines at its end:\n\n{nbgrader_plugins.LINES}"
+        )
 
 
 def _release_one(
@@ -196,20 +204,6 @@ def _readme(manifest: Manifest, wheel: str | None) -> str:
     )
 
 
-def _write(course: Path, path: Path, data: bytes) -> None:
-    """Write a file at once or not at all; leave one alone that has these bytes already."""
-    if path.is_file() and path.read_bytes() == data:
-        return
-    # Beside the secret, not beside the file: nbgrader hands out all that lies in source/HW, and
-    # a notebook with solutions that a killed run left there would be among it.
-    fresh = course / ".autograder" / f"{path.name}.{os.getpid()}"
-    try:
-        fresh.write_bytes(data)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
 def _built_wheel(folder: Path, progress: Callable[[str], object]) -> tuple[str, bytes] | None:
     """Return name and bytes of the wheel of this checkout, or None where there is none."""
     root = Path(__file__).resolve().parent.parent
@@ -222,7 +216,7 @@ def _built_wheel(folder: Path, progress: Callable[[str], object]) -> tuple[str, 
 
 def build_wheel(root: Path, assignments: Path) -> tuple[str, bytes]:
     """Build the wheel of a checkout without network; the same files give the same bytes."""
-    _require("setuptools")
+    require("setuptools", "the wheel")
     if int(metadata.version("setuptools").split(".")[0]) < 77:
         found = metadata.version("setuptools")
         raise ReleaseError(
@@ -265,20 +259,7 @@ def _copy_tree(root: Path, assignments: Path, tree: Path) -> None:
 
 def _course_folders(course: Path, homework: str) -> tuple[Any, Path, Path]:
     """Return the course's configuration, and its source and release folder of a homework."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of other packages, about each other
-        from nbgrader.coursedir import CourseDirectory
-        from traitlets.config import Config
-        from traitlets.config.loader import PyFileConfigLoader
-
-        config = Config(CourseDirectory={"root": str(course), "course_id": course.name})
-        config.merge(PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config())
-        there = CourseDirectory(config=config)
-    if Path(there.root).resolve() != course:
-        raise ReleaseError(
-            f"{course / 'nbgrader_config.py'} sets the root {there.root}: release into that "
-            "folder with --course, or correct CourseDirectory.root"
-        )
+    config, there = load_config(course)
     folders = (there.source_directory, there.release_directory)
     source, target = (Path(there.format_path(folder, ".", homework)) for folder in folders)
     return config, source, target
@@ -298,21 +279,10 @@ def _run_nbgrader(config: Any, homework: str, scratch: Path) -> None:
         there = CourseDirectory(config=config, assignment_id=homework)
         there.source_directory = os.path.relpath(scratch / "source", there.root)
         there.release_directory = os.path.relpath(scratch / "release", there.root)
-        with _scripts_on_path():
+        with scripts_on_path():
             result = capture_log(GenerateAssignment(coursedir=there, config=config, force=True))
     if not result["success"]:
         raise ReleaseError(_reason(homework, result))
-
-
-@contextlib.contextmanager
-def _scripts_on_path() -> Iterator[None]:
-    """Let nbgrader find alembic, which it starts by name, where no environment is activated."""
-    before = os.environ.get("PATH", "")
-    os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), before])
-    try:
-        yield
-    finally:
-        os.environ["PATH"] = before
 
 
 def _reason(homework: str, result: dict[str, Any]) -> str:
@@ -334,7 +304,7 @@ def _mirror(course: Path, made: Path, target: Path) -> None:
     fresh = {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
     for path in sorted(fresh):
         (target / path).parent.mkdir(parents=True, exist_ok=True)
-        _write(course, target / path, (made / path).read_bytes())
+        write_file(course, target / path, (made / path).read_bytes())
         shutil.copymode(made / path, target / path)  # the course may share its files with a group
     for path in [path for path in target.rglob("*") if path.is_file()]:
         if path.relative_to(target) not in fresh:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from autograder import pools, sources
+from autograder.course import CourseError
 from autograder.manifest import load_manifest
 from autograder.release import ReleaseError, build_wheel, release
 
@@ -198,7 +199,7 @@ def test_a_configuration_for_another_folder_is_refused(tmp_path):
     mine.mkdir()
     text = f"c = get_config()\nc.CourseDirectory.root = {str(tmp_path)!r}\n"
     (mine / "nbgrader_config.py").write_text(text, encoding="utf-8")
-    with pytest.raises(ReleaseError, match="release into that folder"):
+    with pytest.raises(CourseError, match="give that folder with --course"):
         release(mine, [FIRST], wheel=False, progress=lambda line: None)
 
 
