@@ -1,0 +1,59 @@
+"""One class of hostile students, graded once for each user by the real command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile.case import HOMEWORK
+from hostile.classroom import Graded, grade_class
+from hostile.machine import Place, open_place, users
+from hostile.once import once
+
+from autograder.release import release
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that all processes of this test run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def template(shared: Path) -> Path:
+    """Return a released course without submissions: copied, never changed."""
+
+    def make(folder: Path) -> str:
+        release(folder / "course", [HOMEWORK, "hw2-smo"], wheel=False, progress=lambda line: None)
+        return str(folder / "course")
+
+    return Path(once(shared, "template", make))
+
+
+@pytest.fixture(scope="session", params=users())
+def user(request: pytest.FixtureRequest) -> str:
+    """Return who runs the command."""
+    return str(request.param)
+
+
+@pytest.fixture
+def place(user: str, template: Path) -> Iterator[Place]:
+    """Give a fresh copy of the course to the user."""
+    with open_place(user, template) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def graded(user: str, template: Path, shared: Path) -> Graded:
+    """Grade the hostile class by the real command, once for each user."""
+
+    def make(folder: Path) -> dict[str, Any]:
+        with open_place(user, template) as place:
+            return asdict(grade_class(place))
+
+    return Graded(**once(shared, f"class-{user}", make))
