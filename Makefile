@@ -27,6 +27,9 @@ setup: .venv/ready ## make .venv with everything that the other verbs need
 .venv/ready: pyproject.toml constraints.txt .ci/setup
 	@.ci/setup
 
+.venv/test-ready: .venv/ready
+	@.ci/setup test
+
 demo: $(OUT)/graded ## the whole course: worked example, homework, a sample class graded; in demo/
 	@$(PY) -m svmlab --out $(OUT)
 	@cat $(OUT)/graded
@@ -42,10 +45,10 @@ $(OUT)/graded: .venv/ready $(SOURCES)
 	$(AUTOGRADER) grade hw2-smo --limit 10 --course $(OUT)/course >> $@.new
 	@mv $@.new $@
 
-test: check core-test ## every claim at reduced size (what CI runs)
+test: check core-test .venv/test-ready ## every claim at reduced size (what CI runs)
 	$(PY) -m pytest -q -n $(JOBS) -m "not full"
 
-test-full: check core-test ## every claim at the size that it names
+test-full: check core-test .venv/test-ready ## every claim at the size that it names
 	$(PY) -m pytest -q -n $(JOBS)
 
 check: .venv/ready ## lint, format, types, spelling

@@ -126,7 +126,8 @@ def grade_course(
         found = submitted(course.submitted, run.homework, run.students)
         found += _refused(batch.intake, course, run, {one.student for one in found})
         due = gradebook.due_dates(course, run.homework, ["", *(one.student for one in found)])
-        batch.notes += _notes(course, due[""])
+        batch.notes += _notes(course, due[""], found)
+        batch.notes += batch.intake.remarks if batch.intake else ()
         waiting: list[Entry] = []
         recorded = time.monotonic()
         for judged in _judge_all(desk, found, run.jobs):
@@ -155,8 +156,11 @@ def _desk(course: Course, run: Run) -> _Desk:
     )
 
 
-def _notes(course: Course, due: datetime | None) -> list[str]:
+def _notes(course: Course, due: datetime | None, found: Sequence[Submitted]) -> list[str]:
     notes = []
+    untimed = sum(one.time is None and not one.problem for one in found)
+    if untimed and due is not None:
+        notes.append(f"{untimed} submissions have no time (timestamp.txt): counted as not late")
     if due is None:
         notes.append(
             "no due date is set, so the reasons of hidden checks are kept back from students; set "

@@ -36,6 +36,8 @@ def usable_name(name: str) -> str:
         return "it is empty"
     if "/" in name or "\\" in name:
         return "it contains / or \\"
+    if set(name) & set('<>"&'):
+        return 'it contains one of < > " &'
     if name.startswith("."):
         return "it begins with a dot"
     if not name.isprintable():

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from autograder import gradebook, grading, sandbox, seeds
-from autograder.below import folder_below, read_at
+from autograder.below import folder_below, read_at, shown, usable_name
 from autograder.course import Course, CourseError, open_course
 from autograder.manifest import homework_names
 from autograder.notebook import Rejected
 from autograder.outcome import Report, Status, rejected_report
 from autograder.pools import course_pools
-from autograder.submissions import read, submitted
+from autograder.submissions import Submitted, read, submitted
 from autograder.timestamps import MAX_STAMP_BYTES, TIMESTAMP, parse_time
 
 with warnings.catch_warnings():
@@ -67,33 +67,46 @@ class JudgingExporter(NotebookExporter):
 
     def _graded(self, course: Course, homework: str, student: str) -> Path:
         """Judge and record a submission; return where its autograded notebook is."""
+        self._check(homework, student)
+        handed_in = submitted(course.submitted, homework, [student])[0]
+        data, report = _judged(course, homework, handed_in)
+        for remark in report.remarks:
+            self.log.info("%s: %s", student, remark)
+        for outcome in report.outcomes:
+            if outcome.status is Status.INTERNAL:
+                self.log.error("%s, %s: %s", student, outcome.check, outcome.reason)
+        entry = gradebook.entry_maker(course, homework)(report, data, handed_in.time)
+        gradebook.record(course, homework, [entry])
+        path = course.autograded / student / homework / f"{homework}.ipynb"
+        os.chmod(path, 0o644)  # nbgrader writes it once more, and then takes the right away
+        return path
+
+    def _check(self, homework: str, student: str) -> None:
+        """Raise where nothing can be judged, or not safely."""
         if homework not in homework_names():
             raise CourseError(
                 f"{homework} is not a homework of the autograder, which never runs tests in a "
                 "notebook: grade it in a course without its plugins"
             )
+        if reason := usable_name(student):
+            raise CourseError(f"{shown(student)!r} cannot be the name of a student: {reason}")
         if not self._safe:
             sandbox.require()
             self._safe = True
-        handed_in = submitted(course.submitted, homework, [student])[0]
-        data: bytes | None = None
-        try:
-            data = read(handed_in)
-            report = judged(course, homework, student, data)
-        except Rejected as problem:
-            fingerprint = seeds.fingerprint(seeds.read_secret(course.root))
-            report = rejected_report(homework, student, fingerprint, str(problem))
-        for remark in (*report.remarks, handed_in.remark):
-            if remark:
-                self.log.info("%s: %s", student, remark)
-        entry = gradebook.entry_maker(course, homework)(report, data, handed_in.time)
-        gradebook.record(course, homework, [entry])
-        for outcome in report.outcomes:
-            if outcome.status is Status.INTERNAL:
-                self.log.error("%s, %s: %s", student, outcome.check, outcome.reason)
-        path = course.autograded / student / homework / f"{homework}.ipynb"
-        os.chmod(path, 0o644)  # nbgrader writes it once more, and then takes the right away
-        return path
+
+
+def _judged(course: Course, homework: str, handed_in: Submitted) -> tuple[bytes | None, Report]:
+    """Return the bytes of a submission, if they can be read, and its report."""
+    student = handed_in.student
+    try:
+        data = read(handed_in)
+    except Rejected as problem:
+        fingerprint = seeds.fingerprint(seeds.read_secret(course.root))
+        return None, rejected_report(homework, student, fingerprint, str(problem))
+    report = judged(course, homework, student, data)
+    if handed_in.remark:
+        report = dataclasses.replace(report, remarks=(*report.remarks, handed_in.remark))
+    return data, report
 
 
 class _Guarded(CourseDirectory):  # type: ignore[misc]
