@@ -68,8 +68,8 @@ def session(course: Course, *, write: bool = False) -> Iterator[Session]:
             raise
         raise GradebookError(
             f"the gradebook {course.db_url} has been locked by another program for {PATIENCE} s; "
-            "nothing was written to it. When that is done, or stopped (formgrader? nbgrader?), grade "
-            "again"
+            "nothing was written to it. When that is done or stopped (formgrader? nbgrader?), "
+            "grade again"
         ) from None
     finally:
         engine.dispose()

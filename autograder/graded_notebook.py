@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.defuse import clean, defuse_markdown, defuse_text
 from autograder.images import Images
 from autograder.notebook import Cell, Rejected, read_cells
-from autograder.visibility import lines
+from autograder.visibility import said
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -153,7 +153,7 @@ def _locked(node: Any, report: Report) -> dict[str, Any]:
     cell = _cell(node.cell_type, HIDDEN.sub("", node.source), node)
     if _marks(node).get("grade") is True and node.cell_type == "code":
         question = _marks(node)["grade_id"].removeprefix("test-")
-        text = defuse_text("\n".join(lines(report, question)))
+        text = defuse_text(said(report, question))
         if text:
             cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": f"{text}\n"}]
     if "attachments" in node:

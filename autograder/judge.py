@@ -65,35 +65,57 @@ def judge(
     extracted = extract(data, manifest.functions, manifest.supplied)
     supplied = _sources(homework, manifest.supplied)
 
-    def spawn(override: str = "") -> StudentProcess:
+    def spawn(override: str = "") -> _Pair:
         options = {"supplied": supplied, "override": override}
-        return StudentProcess(extracted, manifest.functions, limit=limit, launch=launch, **options)
+        return _Pair(
+            *(
+                StudentProcess(extracted, manifest.functions, limit=limit, launch=launch, **options)
+                for _ in range(2)
+            )
+        )
 
     if pools is None:
         pools = public_pools(homework) if secret == PUBLIC else LazyPools(secret, homework)
     bench = _Bench(manifest, secret, student, pools, visible_only, extracted.policy)
     outcomes: list[Outcome] = []
-    own = spawn()
-    with own:
+    with spawn() as own:
         for question in manifest.questions:
             progress(question.title)
             failed = bench.failed_steps(question, outcomes)
-            if not failed or own.doomed or bench.refused(question):
-                outcomes += bench.finish(question, own, bench.run(question, own))
+            if not failed or own.visible.doomed or bench.refused(question):
+                outcomes += bench.finish(question, own.visible, bench.run(question, own))
                 continue
             with spawn(_sources(homework, failed)) as carried:
                 judged = [_carried(outcome, failed) for outcome in bench.run(question, carried)]
                 if not all(outcome.full for outcome in judged):  # its own steps may serve it better
                     mine = bench.run(question, own)
                     judged = [_better(a, b) for a, b in zip(mine, judged, strict=True)]
-                outcomes += bench.finish(question, carried, judged)
+                outcomes += bench.finish(question, carried.visible, judged)
     return Report(
         homework=homework,
         student=student,
         seeds=fingerprint(secret),
         outcomes=tuple(outcomes),
-        remarks=(*extracted.remarks, *sorted(own.remarks)),
+        remarks=(*extracted.remarks, *sorted(own.visible.remarks | own.hidden.remarks)),
     )
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A submission in two processes: what hidden checks asked is not known where text is shown."""
+
+    visible: StudentProcess
+    hidden: StudentProcess
+
+    def __enter__(self) -> _Pair:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.visible.close()
+        self.hidden.close()
+
+    def __call__(self, check: Check) -> Student:
+        return self.visible if check.visibility == "always" else self.hidden
 
 
 def judge_source(homework: str, source: str, **options: Any) -> Report:
@@ -138,7 +160,7 @@ def judge_question(homework: str, question: str, student: Student) -> list[Outco
     manifest = load_manifest(homework)
     bench = _Bench(manifest, PUBLIC, "", public_pools(homework), visible_only=True)
     part = manifest.question(question)
-    return bench.finish(part, student, bench.run(part, student))
+    return bench.finish(part, student, bench.run(part, lambda _: student))
 
 
 def run_check(check: Check, question: Question, student: Student, draw: Draw) -> Outcome:
@@ -208,7 +230,7 @@ class _Bench:
                 return Verdict(0.0, reason, status=Status.POLICY)
         return None
 
-    def run(self, question: Question, student: Student) -> list[Outcome]:
+    def run(self, question: Question, student: Callable[[Check], Student]) -> list[Outcome]:
         """Run the checks of a question; a time limit that was hit is final."""
         outcomes: list[Outcome] = []
         for check in self.checks(question):
@@ -217,7 +239,7 @@ class _Bench:
                 outcomes.append(_outcome(check, question, stop))
                 continue
             draw = draw_for(check, self.secret, self.student, self.pools)
-            outcomes.append(run_check(check, question, student, draw))
+            outcomes.append(run_check(check, question, student(check), draw))
         return outcomes
 
     def failed_steps(self, question: Question, outcomes: Sequence[Outcome]) -> tuple[str, ...]:

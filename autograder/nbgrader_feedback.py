@@ -13,7 +13,7 @@ from autograder.manifest import homework_names, load_manifest
 from autograder.nbgrader_autograde import course_of
 from autograder.outcome import Report
 from autograder.reports import is_after, read_report
-from autograder.visibility import lines, student_view
+from autograder.visibility import lines, said, student_view
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of other packages, about each other
@@ -54,8 +54,8 @@ class ShowReasons(GetGrades):  # type: ignore[misc]
         row = self.gradebook.find_comment(
             name, self.notebook_id, self.assignment_id, self.student_id
         )
-        said = row.manual_comment or self.comments.get(name, row.auto_comment)
-        cell.metadata.nbgrader["comment"] = said
+        text = row.manual_comment or self.comments.get(name, row.auto_comment)
+        cell.metadata.nbgrader["comment"] = text
 
 
 def _comments(report: Report | None) -> dict[str, str]:
@@ -74,10 +74,9 @@ def _show(cell: Any, report: Report | None) -> None:
     marks = cell.metadata.get("nbgrader", {})
     if marks.get("grade") and not marks.get("solution"):
         cell.source = HIDDEN.sub("", cell.source)
-        said = lines(report, marks["grade_id"].removeprefix("test-")) if report else []
-        if said:
-            text = defuse_text("\n".join(said)) + "\n"
-            cell.outputs = [new_output("stream", name="stdout", text=text)]
+        text = said(report, marks["grade_id"].removeprefix("test-")) if report else ""
+        if text:
+            cell.outputs = [new_output("stream", name="stdout", text=f"{defuse_text(text)}\n")]
 
 
 class ExportCsv(CsvExportPlugin):  # type: ignore[misc]

@@ -22,6 +22,7 @@ from autograder_papers import (
     rows,
     written,
 )
+from sqlalchemy import text
 
 from autograder import gradebook_rows
 from autograder.course import CourseError, open_course
@@ -324,6 +325,18 @@ def test_a_gradebook_that_stays_locked_is_an_error_and_nothing_is_half_written(
     locker.close()
     assert rows(course) == {}
     assert not report_path(course.root, HW, "ada", ANSWERS).exists()
+
+
+def test_a_writer_reads_what_nobody_else_can_change_meanwhile(course):
+    other = sqlite3.connect(course.root / "gradebook.db", timeout=0)
+    with gradebook_rows.session(course, write=True) as db:
+        assert db.execute(text("PRAGMA busy_timeout")).scalar() == 60_000
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+    with gradebook_rows.session(course) as db:
+        assert db.execute(text("PRAGMA busy_timeout")).scalar() == 60_000
+        other.execute("BEGIN IMMEDIATE")
+    other.close()
 
 
 def test_two_writers_at_once_give_what_one_after_the_other_gives(course, made):

@@ -191,6 +191,29 @@ def test_formgraders_button_grades_and_a_manual_score_survives_it(course, api):
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o444}
 
 
+def test_formgrader_knows_what_was_graded_by_us_and_what_came_since(course, api, tmp_path):
+    data = dumped(written(notebook(course), TEXT))
+    hand_in(course, "ada", data, "2030-01-01 10:00:00.250000 UTC")
+    time = submitted(course.submitted, HW)[0].time
+    record(course, HW, [entry_maker(course, HW)(made_report("ada"), data, time)])
+    config = course.config
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        buttons = NbGraderAPI(CourseDirectory(config=config), config=config)
+        assert buttons.get_autograded_students(HW) == {"ada"}
+        assert buttons.get_submission(HW, "ada")["needs_manual_grade"] is True
+        hand_in(course, "ada", data, "2030-01-01 11:00:00.250000 UTC")
+        assert buttons.get_autograded_students(HW) == set()
+
+
+def test_a_student_with_an_impossible_name_is_refused(course):
+    hand_in(course, "a\tb", dumped(notebook(course)))
+    done = stock(course, "autograde", HW)
+    assert done.returncode == 1
+    assert "cannot be the name of a student" in done.stderr
+    assert not course.autograded.exists() or not list(course.autograded.rglob("*.ipynb"))
+
+
 def test_nothing_that_lies_beside_a_notebook_is_copied(course, api, tmp_path):
     (tmp_path / "secret").write_text("secret", encoding="utf-8")
     hand_in(course, "ada", dumped(notebook(course)))
@@ -199,7 +222,7 @@ def test_nothing_that_lies_beside_a_notebook_is_copied(course, api, tmp_path):
     (folder / "sub").mkdir()
     (folder / "sub" / "file.py").write_text("x", encoding="utf-8")
     (course.source / HW / "solution.py").write_text("secret", encoding="utf-8")
-    api("autograde", "ada")
+    assert "Copying" not in api("autograde", "ada")
     assert list(files_of(course.autograded)) == [f"ada/{HW}/{HW}.ipynb"]
     api("generate_feedback", "ada")
     assert list(files_of(course.feedback)) == [f"ada/{HW}/{HW}.html"]

@@ -323,3 +323,22 @@ def test_ldd_is_not_needed_once_the_kit_is_there(tmp_path: Path) -> None:
         cwd=Path(__file__).parent.parent,
     )
     assert done.stdout == "works\n", done.stderr
+
+
+SPY = """
+seen = []
+def canonical_form(X, y, w, b):
+    seen.append(w.tolist())
+    smallest = functional_margins(X, y, w, b).min()
+    return w / smallest, b / smallest
+def hinge_loss(margins):
+    raise ValueError(f"seen: {len(seen)} {seen}")
+"""
+
+
+def test_what_a_hidden_check_asked_is_not_known_where_text_is_shown() -> None:
+    report = judge_source("hw1-margins", f"{REFERENCE}\n{SPY}", launch=sandbox.launch)
+    assert report.of("canonical")[1].visibility == "after"
+    visible = judge_source("hw1-margins", f"{REFERENCE}\n{SPY}", visible_only=True)
+    assert "seen: " in report.of("hinge")[0].private
+    assert report.of("hinge")[0].private == visible.of("hinge")[0].private

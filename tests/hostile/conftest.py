@@ -42,9 +42,9 @@ def user(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def place(user: str, template: Path) -> Iterator[Place]:
+def place(user: str, template: Path, shared: Path) -> Iterator[Place]:
     """Give a fresh copy of the course to the user."""
-    with open_place(user, template) as made:
+    with open_place(user, template, shared) as made:
         yield made
 
 
@@ -53,7 +53,7 @@ def graded(user: str, template: Path, shared: Path) -> Graded:
     """Grade the hostile class by the real command, once for each user."""
 
     def make(folder: Path) -> dict[str, Any]:
-        with open_place(user, template) as place:
+        with open_place(user, template, shared) as place:
             return asdict(grade_class(place))
 
     return Graded(**once(shared, f"class-{user}", make))

@@ -37,6 +37,7 @@ class Place:
 
     folder: Path
     user: str
+    cache: Path  # kept for the user's other commands: the files of the sandbox, compiled code
 
     @property
     def course(self) -> Path:
@@ -44,11 +45,12 @@ class Place:
 
     def environment(self) -> dict[str, str]:
         scripts = str(Path(sys.executable).parent)
-        kept = ("PYTHONPYCACHEPREFIX", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+        kept = ("PYTHONPATH", "PYTHONPYCACHEPREFIX", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
         return {
             "PATH": f"{scripts}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "HOME": str(self.folder / "home"),
             "TMPDIR": str(self.folder / "tmp"),
+            "XDG_CACHE_HOME": str(self.cache),
             "LANG": "C.UTF-8",
             MARK: f"mark-of-{self.folder.name}",
             **{name: os.environ[name] for name in kept if name in os.environ},
@@ -71,7 +73,7 @@ class Place:
         command = [*within, sys.executable, *arguments]
         env = {**self.environment(), **(environment or {})}
         if self.user == "ordinary":
-            command = as_ordinary(command)
+            command = as_ordinary(command, self.cache)
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(
             command, env=env, cwd=self.folder / "home", start_new_session=True, **streams | options
@@ -119,25 +121,30 @@ class Finished:
         return next(row for row in self.json["submissions"] if row["student"] == student)
 
 
-def as_ordinary(command: Sequence[str]) -> list[str]:
-    """Return a command that runs another one as an ordinary user."""
-    prefixes = [sys.base_prefix, sys.prefix, os.environ.get("PYTHONPYCACHEPREFIX", ""), str(ROOT)]
-    needed = {str(Path(path).resolve()) for path in prefixes if path and Path(path).is_dir()}
+def as_ordinary(command: Sequence[str], *places: Path) -> list[str]:
+    """Return a command that runs another one as an ordinary user, who can reach these places."""
+    bytecode = os.environ.get("PYTHONPYCACHEPREFIX") or ROOT
+    paths = [Path(path) for path in (sys.base_prefix, sys.prefix, bytecode, ROOT, *places)]
+    needed = {str(path.resolve()) for path in paths if path.is_dir()}
     program = str(Path(__file__).with_name("as_user.py"))
     # Outer folders first: what lies in another needed one shows already.
     return [sys.executable, program, str(ORDINARY), *sorted(needed), "--", *command]
 
 
 @contextlib.contextmanager
-def open_place(user: str, course: Path) -> Iterator[Place]:
+def open_place(user: str, course: Path, shared: Path) -> Iterator[Place]:
     """Copy a course to a folder that its user owns, and remove it at the end."""
+    cache = shared / f"cache-{user}"
+    cache.mkdir(exist_ok=True)
+    if user == "ordinary":
+        os.chown(cache, ORDINARY, ORDINARY)
     folder = Path(tempfile.mkdtemp(prefix="svmlab-hostile-", dir="/tmp"))
     try:
         folder.chmod(0o755)
         for name in ("home", "tmp"):
             (folder / name).mkdir()
         shutil.copytree(course, folder / "course")
-        place = Place(folder, user)
+        place = Place(folder, user, cache)
         place.give_away()
         yield place
     finally:

@@ -78,10 +78,10 @@ BY_NAME = ("link", "device", "twice", "encrypted", "bomb", "liar", "nested")
 
 @pytest.fixture(scope="module", params=users())
 def taken_in(
-    request: pytest.FixtureRequest, template: Path
+    request: pytest.FixtureRequest, template: Path, shared: Path
 ) -> Iterator[tuple[Place, Finished, dict[str, str]]]:
     """Take a hostile zip in, and grade."""
-    with open_place(request.param, template) as place:
+    with open_place(request.param, template, shared) as place:
         path = place.folder / "download" / "submissions.zip"
         path.parent.mkdir()
         hostile_zip(path, notebook(place))
@@ -169,7 +169,7 @@ def test_a_folder_with_pipes_links_and_odd_names_is_read_with_care(place: Place)
     finished = place.grade(HOMEWORK, "--submissions", str(folder))
     assert finished.code == 0, finished.err
     rows = {row["student"]: row["status"] for row in finished.json["submissions"]}
-    assert rows == {"good": "OK", "pipe": "REJECTED", "linked": "REJECTED"}
+    assert rows == {"good": "OK", "pipe": "REJECTED", "linked": "REJECTED", "loop": "REJECTED"}
     refused = "\n".join(finished.json["refused"])
     assert "new\\nline" in refused
     assert "x" * 150 in refused

@@ -123,9 +123,8 @@ def test_a_loop_is_ended_soon_after_its_limit(graded: Graded):
             for outcome in graded.reports[name]["outcomes"]
             if outcome["check"] == "geometric"
         ]
-        # CPU time decides; three times as much may pass on a clock where others work too
-        assert seconds + 0.5 >= LIMIT
-        assert seconds < 3 * LIMIT + 2.0
+        # CPU time decides; on a clock more may pass, where others work too
+        assert LIMIT - 0.5 < seconds < 8 * LIMIT
 
 
 def test_hidden_inputs_are_in_nothing_that_a_student_sees(graded: Graded):

@@ -69,7 +69,7 @@ def rows(request: pytest.FixtureRequest, template: Path, shared: Path) -> dict[s
     user: str = request.param
 
     def make(_: Path) -> dict[str, Any]:
-        with open_place(user, template) as place:
+        with open_place(user, template, shared) as place:
             finished = grade(place)
         assert finished["code"] == 0, finished["err"]
         return finished

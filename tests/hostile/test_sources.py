@@ -54,8 +54,8 @@ def test_no_source_can_load_a_pickle(path: Path):
 
 def test_the_search_finds_what_it_looks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     bad = "import pickle as p\nfrom os import path\nnp.load(f)\nnp.load(f, allow_pickle=True)\n"
-    bad += "np.load(f, allow_pickle=False)\neval(data)\nexec(data)\nfrom multiprocessing import pickle\n"
-    bad += "importlib.import_module('pickle')\n"
+    bad += "np.load(f, allow_pickle=False)\neval(data)\nexec(data)\n"
+    bad += "from multiprocessing import pickle\nimportlib.import_module('pickle')\n"
     (tmp_path / "bad.py").write_text(bad, encoding="utf-8")
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
     assert len(faults(tmp_path / "bad.py")) == 7
