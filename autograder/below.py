@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autograder.notebook import MAX_BYTES, Rejected
+from autograder.trouble import Trouble
 
 MAX_NAME = 100
 MAX_NAME_BYTES = 200  # file systems take 255, and a report is called STUDENT.json
 MAX_SHOWN = 200
 
 
-class IntakeError(Exception):
+class IntakeError(Trouble):
     """Submissions that cannot be taken in at all, with the way out."""
 
 

@@ -23,6 +23,7 @@ from typing import IO, Any
 from autograder import child
 from autograder.child import Forged
 from autograder.outcome import Status
+from autograder.trouble import Trouble
 from autograder.watch import Usage, usage
 
 Launch = Callable[[], subprocess.Popen[bytes]]
@@ -43,7 +44,7 @@ class Ended(Exception):
         self.status, self.kind = status, kind
 
 
-class NotStarted(Exception):
+class NotStarted(Trouble):
     """The child did not come up: a fault of the grader's machine, not of the submission."""
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from autograder.cli_grade import add_doctor, add_grade, add_sample
 from autograder.manifest import homework_names
+from autograder.trouble import Trouble
 
 if TYPE_CHECKING:
     from autograder.manifest import Manifest
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-class Refused(Exception):
-    """Raised for a request that cannot be carried out."""
+class Refused(Trouble):
+    """A command line that asks for what is not there."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,20 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _problems() -> tuple[type[Exception], ...]:
     """Return the errors that speak to a person; all others are bugs and show their trace."""
-    from autograder.below import IntakeError
-    from autograder.course import CourseError
-    from autograder.home import UnknownHomework
-    from autograder.manifest import ManifestError
-    from autograder.notebook import Rejected
-    from autograder.pools import PoolError
-    from autograder.release import ReleaseError
-    from autograder.sandbox import SandboxMissing
-    from autograder.seeds import SecretMissing
     from autograder.sources import SourceError
 
-    at_home = (Refused, Rejected, UnknownHomework, OSError)
-    course = (ManifestError, PoolError, ReleaseError, SandboxMissing, SecretMissing, SourceError)
-    return (*at_home, *course)
+    return (Trouble, SourceError, OSError)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -174,11 +164,11 @@ def _seconds(text: str) -> float:
 
 
 def _chosen(names: Sequence[str]) -> list[str]:
-    known = homework_names()
+    from autograder.manifest import load_manifest
+
     for name in names:
-        if name not in known:
-            raise Refused(f"there is no homework {name!r}; there are {', '.join(known)}")
-    return list(names) or known
+        load_manifest(name)  # says which there are, if it is none of them
+    return list(names) or homework_names()
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder import nbgrader_plugins
+from autograder.trouble import Trouble
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -23,7 +24,7 @@ STEPS = ("source", "release", "submitted", "autograded", "feedback")
 COURSE_EXTRA = "install the extra `course`: in a checkout, python -m pip install -e '.[course]'"
 
 
-class CourseError(ValueError):
+class CourseError(Trouble, ValueError):
     """A course that cannot be used as it is, with the reason and the way out."""
 
 

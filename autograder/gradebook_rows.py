@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from autograder.trouble import Trouble
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of other packages, about each other
     from nbgrader.api import (
@@ -43,7 +45,7 @@ __all__ = [
 PATIENCE = 60  # seconds to wait for somebody else's transaction
 
 
-class GradebookError(ValueError):
+class GradebookError(Trouble, ValueError):
     """Grades that could not be written, with the reason and the way out."""
 
 

@@ -10,7 +10,13 @@ from pathlib import Path
 
 from autograder.judge import judge, judge_question
 from autograder.local import Local
-from autograder.manifest import Manifest, Question, homework_names, load_manifest
+from autograder.manifest import (
+    Manifest,
+    Question,
+    UnknownHomework,
+    homework_names,
+    load_manifest,
+)
 from autograder.notebook import read_cells
 from autograder.outcome import Outcome, Report
 
@@ -29,10 +35,6 @@ class CheckFailed(AssertionError):
     def _render_traceback_(self) -> list[str]:
         """Return what IPython shows: the reason, without the lines of our own code."""
         return [str(self)]
-
-
-class UnknownHomework(Exception):
-    """Raised for a notebook that does not say whose it is."""
 
 
 class Homework:

@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from autograder import seccomp
+from autograder.trouble import Trouble
 
 PROGRAM = ("child.py", "jail.py")
 LEFT_OUT = shutil.ignore_patterns(
@@ -33,7 +34,7 @@ LEFT_OUT = shutil.ignore_patterns(
 DEVICES = ("null", "urandom")
 
 
-class KitError(Exception):
+class KitError(Trouble):
     """The file system of the sandbox cannot be made, with the reason."""
 
 

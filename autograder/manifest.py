@@ -11,11 +11,17 @@ from importlib.resources import files
 from types import ModuleType
 from typing import Any
 
+from autograder.trouble import Trouble
+
 VISIBILITIES = ("always", "after", "never")
 
 
-class ManifestError(ValueError):
+class ManifestError(Trouble, ValueError):
     """A manifest that contradicts itself, with the place and the way out."""
+
+
+class UnknownHomework(Trouble):
+    """Raised where it is not clear which homework is meant."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ def load_manifest(homework: str) -> Manifest:
     10
     """
     if homework not in homework_names():
-        raise KeyError(
+        raise UnknownHomework(
             f"there is no homework {homework!r}; there are {', '.join(homework_names())}"
         )
     text = (files("autograder") / "homework" / f"{homework}.toml").read_text(encoding="utf-8")

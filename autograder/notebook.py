@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from autograder.trouble import Trouble
+
 MAX_BYTES = 20_000_000
 MAX_DEPTH = 200
 MAX_BRACKETS = 1_000_000  # of the JSON text: each may become an object of a hundred bytes
@@ -36,7 +38,7 @@ _MAGIC = re.compile(
 _CELL_MAGIC = re.compile(r"\s*+(?<![^\n])%%(?P<name>\S*)[^\n]*")
 
 
-class Rejected(Exception):
+class Rejected(Trouble):
     """Raised for bytes that are no notebook; the text says why and what to do."""
 
 

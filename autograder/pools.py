@@ -19,6 +19,7 @@ from typing import Any
 from autograder.manifest import load_manifest
 from autograder.seeds import PUBLIC, derive_seed, fingerprint, read_secret
 from autograder.sources import reference_source
+from autograder.trouble import Trouble
 
 POOL_SIZE = 64
 MAX_ATTEMPTS = 200
@@ -27,7 +28,7 @@ Pools = Mapping[str, Sequence[Entry]]
 Functions = Mapping[str, Callable[..., Any]]
 
 
-class PoolError(Exception):
+class PoolError(Trouble):
     """A pool that cannot be made or read, with the way out."""
 
 

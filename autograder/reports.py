@@ -35,13 +35,14 @@ from typing import Any
 
 from autograder.course import write_file
 from autograder.outcome import REPORT_VERSION, Outcome, Report, Status
+from autograder.trouble import Trouble
 from autograder.visibility import reason_lines as reason_lines
 from autograder.visibility import student_view as student_view
 
 FULL, COPY = "reports", "student-reports"
 
 
-class ReportError(ValueError):
+class ReportError(Trouble, ValueError):
     """A report that cannot be read, with the place and the way out."""
 
 

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from autograder.trouble import Trouble
+
 SECRET_BYTES = 32
 PUBLIC = b""  # at home: the key that everybody has
 
 
-class SecretMissing(Exception):
+class SecretMissing(Trouble):
     """The course has no secret: its hidden checks cannot be drawn."""
 
 

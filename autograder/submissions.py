@@ -19,6 +19,7 @@ from autograder.notebook import Rejected
 from autograder.roster import Person, Roster
 from autograder.sorting import Refused
 from autograder.tree import has, stamp_at
+from autograder.trouble import Trouble
 
 __all__ = [
     "Intake",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-class NoSubmission(Exception):
+class NoSubmission(Trouble):
     """Somebody was asked for who handed in nothing."""
 
 
