@@ -178,13 +178,14 @@ def parent(pid: int) -> int:
 
 
 def test_a_locked_gradebook_is_waited_for(classroom: Place, undisturbed: dict[str, Any]):
-    process = classroom.start(*classroom.grading(HOMEWORK))
-    wait_for(lambda: workers(process.pid))
     url = f"file:{classroom.course}/gradebook.db?mode=rw"
+    folder = classroom.course / ".autograder" / "reports"
     with contextlib.closing(sqlite3.connect(url, uri=True, isolation_level=None)) as other:
-        other.execute("PRAGMA busy_timeout = 20000")
-        other.execute("BEGIN EXCLUSIVE")
-        time.sleep(7.0)  # longer than sqlite itself would wait
+        process = classroom.start(*classroom.grading(HOMEWORK))
+        wait_for(lambda: workers(process.pid))
+        other.execute("BEGIN IMMEDIATE")  # others may read, nobody else may write
+        wait_for(lambda: list(folder.rglob("*.json")))  # files come first, then the gradebook
+        time.sleep(8.0)  # longer than sqlite itself would wait
         assert process.poll() is None
         other.execute("ROLLBACK")
     _, err = Watcher(process).wait()
