@@ -8,7 +8,7 @@ AUTOGRADER := $(PY) -m autograder
 SOURCES := $(shell find autograder svmlab assignments -name '*.py' -o -name '*.toml' -o -name '*.json')
 
 CORE_TESTS := $(shell grep -l 'pytestmark = pytest.mark.core' tests/test_*.py)
-CORE_DOCTESTS := autograder svmlab $(patsubst %,--ignore=svmlab/%,estimators plotting qp.py loaders.py __main__.py)
+CORE_DOCTESTS := autograder svmlab --ignore=autograder/nbgrader $(patsubst %,--ignore=svmlab/%,estimators plotting qp.py loaders.py __main__.py)
 
 # Bytecode in a folder of our own, also where the environment forbids it.
 unexport PYTHONDONTWRITEBYTECODE

@@ -18,19 +18,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder import sandbox
-from autograder.course import Course
 from autograder.grading import LIMIT, grade_one
+from autograder.intake.submissions import (
+    Intake,
+    Roster,
+    Submitted,
+    read,
+    submitted,
+    take_in,
+    usable_name,
+)
 from autograder.lock import one_at_a_time
+from autograder.nbgrader.course import Course
 from autograder.notebook import Rejected
 from autograder.outcome import Report, Status, rejected_report
 from autograder.pools import Pools, course_pools
 from autograder.reports import write_report
 from autograder.seeds import fingerprint, read_secret
 from autograder.spread import spread
-from autograder.submissions import Intake, Roster, Submitted, read, submitted, take_in, usable_name
 
 if TYPE_CHECKING:
-    from autograder.gradebook import Entry
+    from autograder.nbgrader.gradebook import Entry
 
 AT_ONCE = 50  # students in one transaction
 EVERY = 5.0  # seconds after which a smaller number is recorded
@@ -98,12 +106,12 @@ def grade_course(
 
     Parameters
     ----------
-    course : see :func:`autograder.course.open_course`
+    course : see :func:`autograder.nbgrader.course.open_course`
     run : what is asked for
     progress : told how many of how many are done, and the counts of each status
     say : told in words what is waited for
     """
-    from autograder import gradebook
+    from autograder.nbgrader import gradebook
 
     # Everything that can be wrong shows before anything is changed.
     desk = _desk(course, run)
@@ -170,7 +178,7 @@ def _notes(course: Course, due: datetime | None, found: Sequence[Submitted]) -> 
         notes.append(
             "nbgrader_config.py lacks the lines of `autograder release`: nbgrader's own autograde "
             "and formgrader's button would run students' code unprotected here. Add:\n"
-            "    from autograder.nbgrader_plugins import configure\n    configure(c)"
+            "    from autograder.nbgrader.plugins import configure\n    configure(c)"
         )
     return notes
 

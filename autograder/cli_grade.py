@@ -16,7 +16,7 @@ from autograder.outcome import WORST_FIRST, Status
 
 if TYPE_CHECKING:
     from autograder.batch import Batch
-    from autograder.course import Course
+    from autograder.nbgrader.course import Course
 
 MANY = 30  # students: for more, only those are listed whom a person should look at
 QUIET_EVERY = 30.0  # seconds between lines of progress where there is no terminal
@@ -136,9 +136,9 @@ def add_sample(verbs: Any) -> None:
 
 
 def _sample(options: argparse.Namespace) -> int:
-    from autograder.course import open_course
-    from autograder.gradebook import set_due_date
     from autograder.manifest import load_manifest
+    from autograder.nbgrader.course import open_course
+    from autograder.nbgrader.gradebook import set_due_date
     from autograder.sample import DEADLINE, sample_class, write_class
 
     load_manifest(options.homework)
@@ -172,8 +172,8 @@ def _doctor(_: argparse.Namespace) -> int:
 
 def _grade(options: argparse.Namespace) -> int:
     from autograder.batch import Run, grade_course
-    from autograder.course import open_course
     from autograder.manifest import load_manifest
+    from autograder.nbgrader.course import open_course
 
     load_manifest(options.homework)
     course = open_course(options.course)

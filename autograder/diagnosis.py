@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from autograder import child
 from autograder.manifest import load_manifest
 from autograder.mistakes import Mistake, changed_function, load_mistakes
 from autograder.outcome import Status
 from autograder.pools import functions_of
+from autograder.sandbox import child
 from autograder.sources import reference_source
 from autograder.student import Fault, Student, StudentFault
 

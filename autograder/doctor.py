@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder import jail, sandbox
-from autograder.channel import Launch, NotStarted
+from autograder import sandbox
 from autograder.extract import extract
 from autograder.judge import notebook_bytes
-from autograder.kit import kit
 from autograder.outcome import Status
+from autograder.sandbox import jail
+from autograder.sandbox.channel import Launch, NotStarted
+from autograder.sandbox.kit import kit
 from autograder.student import StudentFault, StudentProcess
 
 LIMIT = 4.0  # CPU seconds for an attack

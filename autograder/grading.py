@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from autograder import sandbox
-from autograder.channel import Launch, plain_process
 from autograder.judge import judge
 from autograder.manifest import load_manifest
 from autograder.notebook import Rejected
 from autograder.outcome import Report, Status, rejected_report
 from autograder.pools import LazyPools, Pools, public_pools
+from autograder.sandbox.channel import Launch, plain_process
 from autograder.seeds import PUBLIC, fingerprint
 
 LIMIT = 30.0  # CPU seconds a check

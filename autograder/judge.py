@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from autograder.channel import Launch, NotStarted, plain_process
 from autograder.diagnosis import diagnose
 from autograder.extract import extract
 from autograder.manifest import Check, Manifest, Question, load_manifest
 from autograder.mistakes import Mistake, words
 from autograder.outcome import Outcome, Report, Status, Verdict, Wrong
 from autograder.pools import LazyPools, Pools, public_pools
+from autograder.sandbox.channel import Launch, NotStarted, plain_process
 from autograder.seeds import PUBLIC, Draw, derive_seed, fingerprint
 from autograder.sources import reference_functions
 from autograder.student import (

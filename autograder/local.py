@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from autograder import child
+from autograder.sandbox import child
 from autograder.student import Calls, Case
 
 TICK = 0.01  # seconds; long waits would not hear an interrupt on Windows

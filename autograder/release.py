@@ -18,8 +18,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder import nbgrader_plugins, pools, seeds, sources
-from autograder.course import (
+from autograder import pools, seeds, sources
+from autograder.manifest import Manifest, load_manifest
+from autograder.nbgrader import plugins
+from autograder.nbgrader.course import (
     COURSE_EXTRA,
     CourseError,
     load_config,
@@ -27,7 +29,6 @@ from autograder.course import (
     scripts_on_path,
     write_file,
 )
-from autograder.manifest import Manifest, load_manifest
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -42,7 +43,7 @@ c.CourseDirectory.course_id = {course_id!r}
 c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 
 # Judge, give feedback and export as the autograder does, whoever starts nbgrader.
-from autograder.nbgrader_plugins import configure  # noqa: E402
+from autograder.nbgrader.plugins import configure  # noqa: E402
 
 configure(c)
 """
@@ -142,10 +143,10 @@ def _make_course(course: Path, progress: Callable[[str], object]) -> None:
     if not config.exists():
         write_file(course, config, CONFIG.format(course_id=course.name).encode())
         progress(f"made {config}")
-    elif not nbgrader_plugins.configured(load_config(course)[0]):
+    elif not plugins.configured(load_config(course)[0]):
         progress(
             f"{config} is older than our plugins: without them stock nbgrader would run the code "
-            f"of students unprotected. Add these lines at its end:\n\n{nbgrader_plugins.LINES}"
+            f"of students unprotected. Add these lines at its end:\n\n{plugins.LINES}"
         )
 
 

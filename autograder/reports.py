@@ -33,7 +33,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from autograder.course import write_file
+from autograder.nbgrader.course import write_file
 from autograder.outcome import REPORT_VERSION, Outcome, Report, Status
 from autograder.trouble import Trouble
 from autograder.visibility import reason_lines as reason_lines

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from autograder import child
-from autograder.channel import Budget, Channel, Ended, Launch, plain_process
-from autograder.child import Forged, Seeded, Unusable
 from autograder.extract import FORBIDDEN, Extracted
 from autograder.outcome import Status
+from autograder.sandbox import child
+from autograder.sandbox.channel import Budget, Channel, Ended, Launch, plain_process
+from autograder.sandbox.child import Forged, Seeded, Unusable
 
 NOT_IMPLEMENTED = "not implemented"
 

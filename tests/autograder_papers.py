@@ -8,8 +8,8 @@ import shutil
 import warnings
 from pathlib import Path
 
-from autograder.course import Course, open_course
 from autograder.manifest import load_manifest
+from autograder.nbgrader.course import Course, open_course
 from autograder.outcome import Outcome, Report, Status
 from autograder.release import release
 

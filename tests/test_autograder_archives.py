@@ -19,12 +19,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder.archives import MAX_DIRECTORY, MAX_MEMBERS
-from autograder.below import IntakeError
 from autograder.intake import Intake, take_in
+from autograder.intake.archives import MAX_DIRECTORY, MAX_MEMBERS
+from autograder.intake.below import IntakeError
+from autograder.intake.roster import Person, Roster
+from autograder.intake.submissions import read, submitted
 from autograder.notebook import MAX_BYTES
-from autograder.roster import Person, Roster
-from autograder.submissions import read, submitted
 
 HW = "hw2-smo"
 ROSTER = Roster((Person("ada", "Ada", "Lovelace", "17"), Person("bob"), Person("eve")))
@@ -224,7 +224,7 @@ BOMB = """
 import resource, sys
 from pathlib import Path
 from autograder.intake import take_in
-from autograder.roster import Person, Roster
+from autograder.intake.roster import Person, Roster
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 intake = take_in(Path(sys.argv[1]), Path(sys.argv[2]), "hw2-smo",
                  Roster(tuple(map(Person, ("bob", "eve", "ada")))))

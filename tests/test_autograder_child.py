@@ -10,11 +10,11 @@ import time
 import numpy as np
 import pytest
 
-from autograder import child
-from autograder.child import Forged, Seeded, Unusable, decode, encode, read_frame
 from autograder.extract import extract
 from autograder.judge import notebook_bytes
 from autograder.outcome import Status
+from autograder.sandbox import child
+from autograder.sandbox.child import Forged, Seeded, Unusable, decode, encode, read_frame
 from autograder.student import Fault, StudentFault, StudentProcess
 
 pytestmark = pytest.mark.core

@@ -8,8 +8,8 @@ import shutil
 import pytest
 from autograder_papers import HW, copy_of, files_of, released_course
 
-from autograder.course import CourseError, open_course, trusted_notebook, write_file
-from autograder.nbgrader_plugins import LINES
+from autograder.nbgrader.course import CourseError, open_course, trusted_notebook, write_file
+from autograder.nbgrader.plugins import LINES
 from autograder.release import release
 
 

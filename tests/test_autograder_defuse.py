@@ -13,8 +13,8 @@ from bs4.element import PreformattedString
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.defuse import JOINER, clean, defuse_markdown, defuse_text
-from autograder.images import MAX_IMAGES, Images
+from autograder.nbgrader.defuse import JOINER, clean, defuse_markdown, defuse_text
+from autograder.nbgrader.images import MAX_IMAGES, Images
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

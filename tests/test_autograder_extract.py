@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder import child, notebook, statements
 from autograder import extract as extraction
+from autograder import notebook, statements
 from autograder.extract import FORBIDDEN, Extracted, Rejected, extract
+from autograder.sandbox import child
 
 Cell = dict[str, Any]
 

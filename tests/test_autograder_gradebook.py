@@ -24,9 +24,10 @@ from autograder_papers import (
 )
 from sqlalchemy import text
 
-from autograder import gradebook_rows
-from autograder.course import CourseError, open_course
-from autograder.gradebook import (
+from autograder.nbgrader import rows as gradebook_rows
+from autograder.nbgrader.course import CourseError, open_course
+from autograder.nbgrader.files import ANSWERS
+from autograder.nbgrader.gradebook import (
     GradebookError,
     Person,
     due_date,
@@ -35,7 +36,6 @@ from autograder.gradebook import (
     record,
     roster,
 )
-from autograder.graded_files import ANSWERS
 from autograder.outcome import Status
 from autograder.reports import COPY, read_report, report_path
 from autograder.visibility import UNTIL_AFTER

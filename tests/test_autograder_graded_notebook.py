@@ -21,10 +21,10 @@ from autograder_papers import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.course import open_course, trusted_notebook
-from autograder.gradebook import released_texts
-from autograder.graded_notebook import MAX_OWN, MAX_TEXT, MISSING, UNREADABLE, build
 from autograder.manifest import load_manifest
+from autograder.nbgrader.course import open_course, trusted_notebook
+from autograder.nbgrader.gradebook import released_texts
+from autograder.nbgrader.graded import MAX_OWN, MAX_TEXT, MISSING, UNREADABLE, build
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

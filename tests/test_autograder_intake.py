@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.below import IntakeError
 from autograder.intake import Intake, take_in
-from autograder.roster import Person, Roster
-from autograder.submissions import read, submitted
+from autograder.intake.below import IntakeError
+from autograder.intake.roster import Person, Roster
+from autograder.intake.submissions import read, submitted
 
 HW = "hw2-smo"
 ROSTER = Roster(
@@ -436,7 +436,7 @@ KILLED = """
 import os, sys
 from datetime import datetime
 from pathlib import Path
-from autograder.tree import store
+from autograder.intake.tree import store
 
 calls = iter(range(100))
 def die(event, _):
@@ -472,7 +472,7 @@ def test_runs_at_the_same_time_never_mix_notebook_and_time(tmp_path: Path) -> No
     """Two programs store by turns; whenever neither is at it, notebook and time belong together."""
     program = (
         "import sys; from pathlib import Path; from datetime import datetime\n"
-        "from autograder.tree import store\n"
+        "from autograder.intake.tree import store\n"
         "for k in range(300):\n"
         "    n = 2 * k + int(sys.argv[2])\n"
         "    moment = datetime.fromtimestamp(1_800_000_000 + n)\n"

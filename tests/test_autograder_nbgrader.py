@@ -31,13 +31,13 @@ from autograder_papers import (
 from bs4 import BeautifulSoup
 
 from autograder import grading, seeds
-from autograder.course import open_course
-from autograder.gradebook import entry_maker, record
+from autograder.intake.submissions import read, submitted
+from autograder.nbgrader.course import open_course
+from autograder.nbgrader.gradebook import entry_maker, record
 from autograder.notebook import Rejected
 from autograder.outcome import Status, rejected_report
 from autograder.pools import course_pools
 from autograder.reports import read_report, report_path
-from autograder.submissions import read, submitted
 from autograder.visibility import UNTIL_AFTER
 
 with warnings.catch_warnings():

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from autograder import pools, sources
-from autograder.course import CourseError
 from autograder.manifest import load_manifest
+from autograder.nbgrader.course import CourseError
 from autograder.release import ReleaseError, build_wheel, release
 
 ROOT = Path(__file__).parents[1]

@@ -11,17 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from autograder import grade, sandbox, seccomp
-from autograder.channel import Budget, Channel, Ended, NotStarted, plain_process
+from autograder import grade, sandbox
 from autograder.doctor import ATTACKS, Attack, examine
 from autograder.extract import extract
 from autograder.judge import judge_source, notebook_bytes
-from autograder.kit import kit
 from autograder.outcome import Status
+from autograder.sandbox import seccomp
+from autograder.sandbox.channel import Budget, Channel, Ended, NotStarted, plain_process
+from autograder.sandbox.kit import kit
+from autograder.sandbox.watch import usage
 from autograder.sources import reference_source
 from autograder.spread import spread
 from autograder.student import StudentFault, StudentProcess
-from autograder.watch import usage
 
 REFERENCE = reference_source("hw1-margins")
 
@@ -312,6 +313,7 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_ldd_is_not_needed_once_the_kit_is_there(tmp_path: Path) -> None:
+    kit()
     (tmp_path / "bwrap").symlink_to(str(shutil.which("bwrap")))
     code = "from autograder import sandbox; sandbox.require(); print('works')"
     done = subprocess.run(

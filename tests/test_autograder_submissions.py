@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
+from autograder.intake.submissions import NoSubmission, Submitted, read, submitted, usable_name
+from autograder.intake.timestamps import format_time, parse_time
 from autograder.notebook import MAX_BYTES, Rejected
-from autograder.submissions import NoSubmission, Submitted, read, submitted, usable_name
-from autograder.timestamps import format_time, parse_time
 
 HW = "hw2-smo"
 AS_ROOT = os.geteuid() == 0

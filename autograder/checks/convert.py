@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from autograder.child import Unusable
 from autograder.outcome import Verdict, Wrong, full, none
+from autograder.sandbox.child import Unusable
 from svmlab.types import Indices, Matrix, Vector
 
 STEP_LIMIT = 1e-4  # of the largest term of the formula: float32 inside is fine

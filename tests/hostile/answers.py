@@ -18,11 +18,11 @@ from hostile.case import (
     right,
 )
 
-from autograder import child
 from autograder.judge import draw_for
 from autograder.manifest import load_manifest
 from autograder.pools import functions_of, public_pools
 from autograder.sample import dump
+from autograder.sandbox import child
 from autograder.seeds import PUBLIC
 from autograder.sources import reference_source
 from autograder.student import Calls

@@ -216,7 +216,7 @@ def test_a_full_disk_loses_nothing(kilobytes: int, classroom: Place, undisturbed
     for folder in (classroom.course, out):
         folder.mkdir()
     warm = classroom.folder / "warm.py"  # the sandbox's own files stand elsewhere
-    warm.write_text("from autograder.kit import kit; kit()", encoding="utf-8")
+    warm.write_text("from autograder.sandbox.kit import kit; kit()", encoding="utf-8")
     classroom.give_away()
     assert classroom.run(str(warm)).code == 0
     disk = ["bwrap", "--dev-bind", "/", "/", "--size", "4000000", "--tmpfs", str(classroom.course)]

@@ -1,6 +1,6 @@
 """What a course's nbgrader_config.py calls, so that stock nbgrader gives our grades.
 
-    from autograder.nbgrader_plugins import configure
+    from autograder.nbgrader.plugins import configure
 
     configure(c)
 
@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from typing import Any
 
-LINES = "from autograder.nbgrader_plugins import configure\n\nconfigure(c)\n"
+LINES = "from autograder.nbgrader.plugins import configure\n\nconfigure(c)\n"
 
-AUTOGRADE = "autograder.nbgrader_autograde.JudgingExporter"
+AUTOGRADE = "autograder.nbgrader.autograde.JudgingExporter"
 FEEDBACK = [
-    "autograder.nbgrader_feedback.ShowReasons",
+    "autograder.nbgrader.feedback.ShowReasons",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
-EXPORT = "autograder.nbgrader_feedback.ExportCsv"
+EXPORT = "autograder.nbgrader.feedback.ExportCsv"
 
 
 def configure(c: Any) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from autograder.below import folder_below, read_at, write_at
+from autograder.intake.below import folder_below, read_at, write_at
+from autograder.intake.timestamps import MAX_STAMP_BYTES, TIMESTAMP, format_time, parse_time
 from autograder.notebook import Rejected
-from autograder.timestamps import MAX_STAMP_BYTES, TIMESTAMP, format_time, parse_time
 
 
 @dataclass(frozen=True)

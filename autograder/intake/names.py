@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from autograder.below import IntakeError, shown
-from autograder.roster import Person, Roster
+from autograder.intake.below import IntakeError, shown
+from autograder.intake.roster import Person, Roster
 
 GROUPS = ("student", "lms", "name")
 
@@ -65,7 +65,7 @@ def own_pattern(text: str) -> re.Pattern[str]:
 
     >>> own_pattern("(?P<who>.*)")
     Traceback (most recent call last):
-    autograder.below.IntakeError: the pattern '(?P<who>.*)' has no group named student, ...
+    autograder.intake.below.IntakeError: the pattern '(?P<who>.*)' has no group named student, ...
     """
     try:
         pattern = re.compile(text)

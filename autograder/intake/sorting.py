@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from autograder.archives import MAX_PATH, Member, Source, is_junk, path_fault
-from autograder.below import shown, usable_name
-from autograder.names import Reading, Whose, whose
+from autograder.intake.archives import MAX_PATH, Member, Source, is_junk, path_fault
+from autograder.intake.below import shown, usable_name
+from autograder.intake.names import Reading, Whose, whose
+from autograder.intake.roster import Roster
+from autograder.intake.timestamps import MAX_STAMP_BYTES, TIMESTAMP, parse_time
 from autograder.notebook import Rejected
-from autograder.roster import Roster
-from autograder.timestamps import MAX_STAMP_BYTES, TIMESTAMP, parse_time
 
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 WRAPPERS = {"submitted", "submissions"}

@@ -6,11 +6,11 @@ import warnings
 from datetime import UTC, datetime
 from typing import Any
 
-from autograder import gradebook
-from autograder.defuse import defuse_text
-from autograder.graded_notebook import HIDDEN
 from autograder.manifest import homework_names, load_manifest
-from autograder.nbgrader_autograde import course_of
+from autograder.nbgrader import gradebook
+from autograder.nbgrader.autograde import course_of
+from autograder.nbgrader.defuse import defuse_text
+from autograder.nbgrader.graded import HIDDEN
 from autograder.outcome import Report
 from autograder.reports import is_after, read_report
 from autograder.visibility import lines, said, student_view

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from autograder import child
-from autograder.child import Forged
 from autograder.outcome import Status
+from autograder.sandbox import child
+from autograder.sandbox.child import Forged
+from autograder.sandbox.watch import Usage, usage
 from autograder.trouble import Trouble
-from autograder.watch import Usage, usage
 
 Launch = Callable[[], subprocess.Popen[bytes]]
 

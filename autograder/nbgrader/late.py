@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from autograder.gradebook_rows import (
+from autograder.nbgrader.rows import (
     Assignment,
     Grade,
     GradebookError,
@@ -26,7 +26,7 @@ with warnings.catch_warnings():
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from autograder.course import Course
+    from autograder.nbgrader.course import Course
 
 
 def recompute_penalties(

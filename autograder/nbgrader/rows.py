@@ -26,8 +26,8 @@ with warnings.catch_warnings():
     from sqlalchemy.orm import Session
 
 if TYPE_CHECKING:
-    from autograder.course import Course
     from autograder.manifest import Manifest
+    from autograder.nbgrader.course import Course
 
 __all__ = [
     "Assignment",

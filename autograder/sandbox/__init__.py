@@ -1,9 +1,10 @@
 """Start a student's process in a bubblewrap of its own, as an ordinary user or as root.
 
-Inside there is a read-only file system with Python and numpy (:mod:`autograder.kit`), no network,
-no other process, no writable path, no capability; limits are set there (:mod:`autograder.jail`)
-and a filter refuses dangerous system calls (:mod:`autograder.seccomp`). An ordinary user needs a
-user namespace; root does without one and gives each job a user id of its own.
+Inside there is a read-only file system with Python and numpy (``kit``), no network, no other
+process, no writable path, no capability; limits are set there (``jail``), a filter refuses
+dangerous system calls (``seccomp``), what runs is ``child``. Outside, ``channel`` speaks with it
+and watches what it uses. An ordinary user needs a user namespace; root does without one and
+gives each job a user id of its own.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from autograder.channel import NotStarted
-from autograder.kit import DEVICES, KitError, kit
+from autograder.sandbox.channel import NotStarted
+from autograder.sandbox.kit import DEVICES, KitError, kit
 
 NOBODY = 65534
 FIRST_USER = 1_500_000_000  # beyond the ids that systems give away
@@ -44,7 +45,7 @@ class SandboxMissing(NotStarted):
 
 
 def launch() -> subprocess.Popen[bytes]:
-    """Start :mod:`autograder.child` in a new sandbox, frames on its stdin and stdout."""
+    """Start :mod:`autograder.sandbox.child` in a new sandbox, frames on its stdin and stdout."""
     here = kit()
     with (here / "filter").open("rb") as program:
         return subprocess.Popen(

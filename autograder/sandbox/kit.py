@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from autograder import seccomp
+from autograder.sandbox import seccomp
 from autograder.trouble import Trouble
 
 PROGRAM = ("child.py", "jail.py")

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autograder.defuse import clean, defuse_markdown, defuse_text
-from autograder.images import Images
+from autograder.nbgrader.defuse import clean, defuse_markdown, defuse_text
+from autograder.nbgrader.images import Images
 from autograder.notebook import Cell, Rejected, read_cells
 from autograder.visibility import said
 

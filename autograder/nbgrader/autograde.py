@@ -14,15 +14,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-from autograder import gradebook, grading, sandbox, seeds
-from autograder.below import folder_below, read_at, shown, usable_name
-from autograder.course import Course, CourseError, open_course
+from autograder import grading, sandbox, seeds
+from autograder.intake.below import folder_below, read_at, shown, usable_name
+from autograder.intake.submissions import Submitted, read, submitted
+from autograder.intake.timestamps import MAX_STAMP_BYTES, TIMESTAMP, parse_time
 from autograder.manifest import homework_names
+from autograder.nbgrader import gradebook
+from autograder.nbgrader.course import Course, CourseError, open_course
 from autograder.notebook import Rejected
 from autograder.outcome import Report, Status, rejected_report
 from autograder.pools import course_pools
-from autograder.submissions import Submitted, read, submitted
-from autograder.timestamps import MAX_STAMP_BYTES, TIMESTAMP, parse_time
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of other packages, about each other

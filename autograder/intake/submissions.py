@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from autograder.below import folder_below, read_at, shown, usable_name
 from autograder.intake import Intake, take_in
+from autograder.intake.below import folder_below, read_at, shown, usable_name
+from autograder.intake.roster import Person, Roster
+from autograder.intake.sorting import Refused
+from autograder.intake.tree import has, stamp_at
 from autograder.notebook import Rejected
-from autograder.roster import Person, Roster
-from autograder.sorting import Refused
-from autograder.tree import has, stamp_at
 from autograder.trouble import Trouble
 
 __all__ = [

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from autograder.archives import MAX_TOTAL, Source, open_source
-from autograder.below import IntakeError, shown
-from autograder.names import own_pattern
+from autograder.intake.archives import MAX_TOTAL, Source, open_source
+from autograder.intake.below import IntakeError, shown
+from autograder.intake.names import own_pattern
+from autograder.intake.roster import Roster
+from autograder.intake.sorting import Candidate, Pile, Refused, Sorter, Unknown
+from autograder.intake.timestamps import read_times
+from autograder.intake.tree import is_there, store
 from autograder.notebook import MAX_BYTES, Rejected
-from autograder.roster import Roster
-from autograder.sorting import Candidate, Pile, Refused, Sorter, Unknown
-from autograder.timestamps import read_times
-from autograder.tree import is_there, store
 
 DOWNLOAD = timedelta(minutes=10)
 

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder import nbgrader_plugins
+from autograder.nbgrader import plugins
 from autograder.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Course:
     @property
     def has_plugins(self) -> bool:
         """Whether stock nbgrader grades through our code here, and keeps hidden reasons back."""
-        return nbgrader_plugins.configured(self.config)
+        return plugins.configured(self.config)
 
 
 def open_course(root: Path) -> Course:

@@ -12,9 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from autograder.course import Course, trusted_notebook
-from autograder.defuse import defuse_text
-from autograder.gradebook_rows import (
+from autograder.intake.roster import Person
+from autograder.manifest import Manifest, load_manifest
+from autograder.nbgrader.course import Course, trusted_notebook
+from autograder.nbgrader.defuse import defuse_text
+from autograder.nbgrader.files import read_answers, recording, write_answers, write_files
+from autograder.nbgrader.graded import Graded, build
+from autograder.nbgrader.late import assign_penalties
+from autograder.nbgrader.late import recompute_penalties as recompute_penalties
+from autograder.nbgrader.rows import (
     Assignment,
     GradebookError,
     Rows,
@@ -24,14 +30,8 @@ from autograder.gradebook_rows import (
     find_notebook,
     session,
 )
-from autograder.graded_files import read_answers, recording, write_answers, write_files
-from autograder.graded_notebook import Graded, build
-from autograder.late import assign_penalties
-from autograder.late import recompute_penalties as recompute_penalties
-from autograder.manifest import Manifest, load_manifest
 from autograder.outcome import Report, Status
 from autograder.reports import is_after, utc
-from autograder.roster import Person
 from autograder.visibility import reason_lines, student_view
 
 NO_RESPONSE = "No response."

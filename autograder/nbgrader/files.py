@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 
-from autograder.course import Course, write_file
+from autograder.intake.timestamps import TIMESTAMP, format_time
+from autograder.nbgrader.course import Course, write_file
 from autograder.outcome import Report
 from autograder.reports import report_path, utc, write_report
-from autograder.timestamps import TIMESTAMP, format_time
 
 ANSWERS = "answers"
 

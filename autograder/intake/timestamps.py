@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from autograder.below import IntakeError, shown
+from autograder.intake.below import IntakeError, shown
 
 TIMESTAMP = "timestamp.txt"
 MAX_STAMP_BYTES = 200
