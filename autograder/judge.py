@@ -16,7 +16,7 @@ from autograder.diagnosis import diagnose
 from autograder.extract import extract
 from autograder.manifest import Check, Manifest, Question, load_manifest
 from autograder.mistakes import Mistake, words
-from autograder.outcome import Outcome, Report, Status, Verdict, Wrong
+from autograder.outcome import Outcome, Report, Status, Verdict, Wrong, noting
 from autograder.pools import LazyPools, Pools, public_pools
 from autograder.sandbox.channel import Launch, NotStarted, plain_process
 from autograder.seeds import PUBLIC, Draw, derive_seed, fingerprint
@@ -78,7 +78,7 @@ def judge(
         pools = public_pools(homework) if secret == PUBLIC else LazyPools(secret, homework)
     bench = _Bench(manifest, secret, student, pools, visible_only, extracted.policy)
     outcomes: list[Outcome] = []
-    with spawn() as own:
+    with noting() as noted, spawn() as own:
         for question in manifest.questions:
             progress(question.title)
             failed = bench.failed_steps(question, outcomes)
@@ -96,7 +96,7 @@ def judge(
         student=student,
         seeds=fingerprint(secret),
         outcomes=tuple(outcomes),
-        remarks=(*extracted.remarks, *sorted(own.visible.remarks | own.hidden.remarks)),
+        remarks=(*extracted.remarks, *sorted(noted | own.visible.remarks | own.hidden.remarks)),
     )
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -40,6 +43,33 @@ WORST_FIRST = (
     Status.WRONG,
     Status.OK,
 )
+
+
+_noted: ContextVar[set[str] | None] = ContextVar("noted", default=None)
+
+
+def remark(text: str) -> None:
+    """Note what a person should know and what changes no points, while :func:`noting`.
+
+    >>> with noting() as noted:
+    ...     remark("w has shape (n, 1)")
+    >>> noted
+    {'w has shape (n, 1)'}
+    """
+    noted = _noted.get()
+    if noted is not None:
+        noted.add(text)
+
+
+@contextmanager
+def noting() -> Iterator[set[str]]:
+    """Give the set of remarks that checks make meanwhile."""
+    noted: set[str] = set()
+    token = _noted.set(noted)
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
 
 
 class Wrong(Exception):

@@ -12,7 +12,7 @@ import dataclasses
 import re
 from collections.abc import Iterable
 
-from autograder.home import explanation, wrap
+from autograder.home import explanation
 from autograder.manifest import load_manifest
 from autograder.outcome import Outcome, Report, Status
 
@@ -20,7 +20,6 @@ NOT_IMPLEMENTED = "not implemented"
 KEPT_BACK = "kept back"
 UNTIL_AFTER = f"{KEPT_BACK} until after the deadline"
 MAX_LINE = 600  # characters of a reason in a comment
-OUTPUT_WIDTH = 100
 
 # Said of the notebook's own text, before anything hidden is drawn.
 OPEN = (Status.POLICY, Status.REJECTED)
@@ -105,11 +104,6 @@ def lines(report: Report, question: str) -> list[str]:
     ['eta: 2/2, OK: right.']
     """
     return [_line(outcome) for outcome in report.of(question)]
-
-
-def said(report: Report, question: str) -> str:
-    """Return the same lines as the output of a test cell, no wider than its box."""
-    return "\n".join("\n  ".join(wrap(line, OUTPUT_WIDTH)) for line in lines(report, question))
 
 
 def _line(outcome: Outcome) -> str:

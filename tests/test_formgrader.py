@@ -112,7 +112,8 @@ def test_a_wrong_answer_is_explained_beside_it(formgrader: Formgrader, tab: Tab)
     assert tab.page.locator("#test-hinge").get_attribute("placeholder") == "0"
     comment = tab.page.locator("#hinge_loss-comment").get_attribute("placeholder") or ""
     assert comment.startswith("- hinge: 0/1, WRONG: ")
-    assert comment.removeprefix("- ") in tab.page.locator("#notebook").first.inner_text()
+    shown = " ".join(tab.page.locator("#notebook").first.inner_text().split())
+    assert " ".join(comment.removeprefix("- ").split()) in shown
     nothing = tab.page.locator("#answer-cost-comment").get_attribute("placeholder")
     assert nothing == "No response."
 

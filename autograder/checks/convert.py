@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from autograder.outcome import Verdict, Wrong, full, none
+from autograder.outcome import Verdict, Wrong, full, none, remark
 from autograder.sandbox.child import Unusable
 from svmlab.types import Indices, Matrix, Vector
 
@@ -72,6 +72,9 @@ def vector(value: Any, n: int, what: str) -> Vector:
     result = array(value, what)
     if result.shape not in ((n,), (n, 1), (1, n)):
         raise Wrong(f"{what} should have shape ({n},), it has {result.shape}")
+    if result.shape != (n,):
+        shape = "(n, 1)" if result.shape == (n, 1) else "(1, n)"
+        remark(f"{what} has shape {shape}; (n,) is meant, and it was taken as that")
     return np.ascontiguousarray(result.reshape(n))
 
 

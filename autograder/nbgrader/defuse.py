@@ -18,9 +18,12 @@ cannot hide one of the above.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
 
+from autograder.home import wrap
+
+OUTPUT_WIDTH = 100
 JOINER = "\N{WORD JOINER}"
 COMMANDS = "href|require|style|class|cssId|mmlToken|data|htmlData|htmlId|htmlClass|includegraphics"
 
@@ -73,6 +76,15 @@ def defuse_text(text: str) -> str:
     '< img src=x onerror=alert(1)>, [a] (javascript:b)'
     """
     return defuse_markdown(text)
+
+
+def as_output(lines: Iterable[str]) -> str:
+    """Return lines as the output of a cell: harmless, and no wider than its box.
+
+    >>> as_output(["eta: 2/2, OK: right."])
+    'eta: 2/2, OK: right.'
+    """
+    return "\n".join("\n  ".join(wrap(defuse_text(line), OUTPUT_WIDTH)) for line in lines)
 
 
 def _without_power(text: str, attachments: Mapping[str, str]) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 from autograder.manifest import homework_names, load_manifest
 from autograder.nbgrader import gradebook
 from autograder.nbgrader.autograde import course_of
-from autograder.nbgrader.defuse import defuse_text
+from autograder.nbgrader.defuse import as_output
 from autograder.nbgrader.graded import HIDDEN
 from autograder.outcome import Report
 from autograder.reports import is_after, read_report
-from autograder.visibility import lines, said, student_view
+from autograder.visibility import lines, student_view
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of other packages, about each other
@@ -74,9 +74,9 @@ def _show(cell: Any, report: Report | None) -> None:
     marks = cell.metadata.get("nbgrader", {})
     if marks.get("grade") and not marks.get("solution"):
         cell.source = HIDDEN.sub("", cell.source)
-        text = said(report, marks["grade_id"].removeprefix("test-")) if report else ""
+        text = as_output(lines(report, marks["grade_id"].removeprefix("test-"))) if report else ""
         if text:
-            cell.outputs = [new_output("stream", name="stdout", text=f"{defuse_text(text)}\n")]
+            cell.outputs = [new_output("stream", name="stdout", text=f"{text}\n")]
 
 
 class ExportCsv(CsvExportPlugin):  # type: ignore[misc]

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autograder.nbgrader.defuse import clean, defuse_markdown, defuse_text
+from autograder.nbgrader.defuse import as_output, clean, defuse_markdown
 from autograder.nbgrader.images import Images
 from autograder.notebook import Cell, Rejected, read_cells
-from autograder.visibility import said
+from autograder.visibility import lines
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -153,7 +153,7 @@ def _locked(node: Any, report: Report) -> dict[str, Any]:
     cell = _cell(node.cell_type, HIDDEN.sub("", node.source), node)
     if _marks(node).get("grade") is True and node.cell_type == "code":
         question = _marks(node)["grade_id"].removeprefix("test-")
-        text = defuse_text(said(report, question))
+        text = as_output(lines(report, question))
         if text:
             cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": f"{text}\n"}]
     if "attachments" in node:

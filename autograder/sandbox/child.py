@@ -26,6 +26,7 @@ MAX_FRAME = 64 * 2**20
 MAX_JSON = 4 * 2**20  # of it: a list of n bytes of JSON can take twenty times that in memory
 MAX_ARRAYS = 10_000
 MAX_BITS = 1_000  # of a whole number
+HUGE = "number of more than 300 digits"
 MAX_TEXT = 4_000  # characters of output that a reply carries
 MAX_DEPTH = 12
 PLAIN = (bool, int, float, str)
@@ -79,6 +80,8 @@ def _plain(value: Any, arrays: list[bytes], depth: int) -> Any:
     """Return what stands for a value in the JSON text; arrays are put aside."""
     if value is None or (type(value) in PLAIN and not _huge(value)):
         return value
+    if _huge(value):
+        return {"unusable": HUGE}
     if depth > MAX_DEPTH:
         return {"unusable": "deeply nested value"}
     if isinstance(value, list | tuple):
@@ -88,6 +91,8 @@ def _plain(value: Any, arrays: list[bytes], depth: int) -> Any:
         return {"dict": [[str(key), _plain(value[key], arrays, depth + 1)] for key in value]}
     if isinstance(value, Seeded):
         return {"seeded": value.seed}
+    if isinstance(value, Unusable):
+        return {"unusable": value.kind}
     if isinstance(value, np.ndarray | np.generic):
         return _plain_array(value, arrays)
     return {"unusable": type(value).__name__}
@@ -145,7 +150,7 @@ def _value(tree: Any, arrays: list[Any], depth: int) -> Any:
     if depth > MAX_DEPTH + 2:
         raise ValueError("too deep")
     if _huge(tree):
-        return Unusable("number of more than 300 digits")
+        return Unusable(HUGE)
     if tree is None or type(tree) in PLAIN:
         return tree
     if isinstance(tree, list):
@@ -374,6 +379,7 @@ def main() -> None:
     sys.stdin = io.StringIO()
     sys.meta_path.insert(0, OnlyNumpy())
     namespace: dict[str, Any] = {"__name__": "notebook", "__builtins__": __builtins__}
+    myself = os.getpid()
     write_frame(replies, READY)
     while (frame := read_frame(requests)) is not None:
         request = decode(frame)
@@ -382,6 +388,8 @@ def main() -> None:
             reply["names"] = [name for name in request["names"] if callable(namespace.get(name))]
         else:
             reply = answer(request, namespace)
+        if os.getpid() != myself:  # a copy that a function made by forking: it has no say
+            os._exit(0)
         write_frame(replies, encode({**reply, "id": request["id"], "text": sink.take()}))
 
 
