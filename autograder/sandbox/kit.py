@@ -45,7 +45,8 @@ def kit() -> Path:
     with contextlib.suppress(OSError, RuntimeError):  # no home, or nothing writable in it
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "svmlab"
         if (cache / place / "ready").exists():
-            os.utime(cache / place)  # what is not used for long is removed (svmlab/_jit.py)
+            with contextlib.suppress(OSError):  # somebody else's, and as good
+                os.utime(cache / place)  # what is not used for long is removed (svmlab/_jit.py)
             return cache / place
         cache.mkdir(parents=True, exist_ok=True)
         return _made(cache, place)
