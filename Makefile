@@ -1,7 +1,8 @@
 # `make help` lists the verbs. Everything runs in .venv, which the first verb makes.
 SHELL := /bin/bash
 PY := .venv/bin/python
-JOBS ?= auto
+# One more than there are cores: many tests wait for servers, sandboxes and locks.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 OUT ?= demo
 
 AUTOGRADER := $(PY) -m autograder
@@ -46,10 +47,10 @@ $(OUT)/graded: .venv/ready $(SOURCES)
 	@mv $@.new $@
 
 test: check core-test .venv/test-ready ## every claim at reduced size (what CI runs)
-	$(PY) -m pytest -q -n $(JOBS) -m "not full"
+	$(PY) -m pytest -q -n $(JOBS) --dist worksteal -m "not full"
 
 test-full: check core-test .venv/test-ready ## every claim at the size that it names
-	$(PY) -m pytest -q -n $(JOBS)
+	$(PY) -m pytest -q -n $(JOBS) --dist worksteal
 
 check: .venv/ready ## lint, format, types, spelling
 	$(PY) -m ruff check .

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from chromium import Chromium, Tab
-from formgrader import Formgrader, feedback, serve, wait_for_fields
+from formgrader import Formgrader, feedback, run, serve, wait_for_fields
 from formgrader_class import ANSWERED, HOMEWORK, IN_NAME, MARK, POWERFUL, SCORES, Class
 from hostile.machine import gradebook
 
 from autograder.manifest import load_manifest
+from autograder.sample import sample_class, write_class
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +172,26 @@ def test_the_button_gives_the_same_grades_as_the_command(
     for student in students:
         assert seen[student][1] == f"{SCORES[student]} / 14"
         assert by_button[student] == by_command[student]
+
+
+@pytest.mark.full
+def test_the_button_gives_the_whole_sample_class_the_same_grades(
+    school: Class, tab: Tab, tmp_path: Path
+):
+    course, other = tmp_path / "course", tmp_path / "other"
+    shutil.copytree(school.ungraded, course, ignore=shutil.ignore_patterns("submitted"))
+    released = (course / "release" / HOMEWORK / f"{HOMEWORK}.ipynb").read_bytes()
+    samples = sample_class(released, HOMEWORK)
+    write_class(samples, course / "submitted")
+    shutil.copytree(course, other)
+    run("autograder", "grade", HOMEWORK, "--course", str(course), course=course, folder=tmp_path)
+    with serve(other, tmp_path) as formgrader:
+        formgrader.open(tab, f"manage_submissions/{HOMEWORK}")
+        for student in sorted(listed(tab)):
+            assert "Successfully autograded" in press_autograde(tab, student), student
+    by_button, by_command = gradebook(other), gradebook(course)
+    for sample in samples:
+        assert by_button[sample.student] == by_command[sample.student], sample.student
 
 
 def press_autograde(tab: Tab, student: str) -> str:

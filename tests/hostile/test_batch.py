@@ -163,8 +163,9 @@ def namespace(pid: int) -> str:
 def test_a_killed_worker_is_replaced(classroom: Place, undisturbed: dict[str, Any]):
     with reaping():
         process = classroom.start(*classroom.grading(HOMEWORK))
-        wait_for(lambda: workers(process.pid))
-        os.kill(min(workers(process.pid)), signal.SIGKILL)
+        found: set[int] = set()
+        wait_for(lambda: found.update(workers(process.pid)) or found)
+        os.kill(min(found), signal.SIGKILL)
         out, err = Watcher(process).wait()
         assert survivors() == []
     assert process.returncode == 0, err.decode()
