@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from autograder.intake.submissions import (
     usable_name,
 )
 from autograder.lock import one_at_a_time
+from autograder.nbgrader import plugins
 from autograder.nbgrader.course import Course
 from autograder.notebook import Rejected
 from autograder.outcome import Report, Status, rejected_report
@@ -121,16 +123,7 @@ def grade_course(
         sandbox.require()
     with one_at_a_time(course.root, say):
         batch = Batch(run.homework)
-        if run.submissions is not None:
-            people = Roster(tuple(gradebook.roster(course)), add=run.add_students)
-            batch.intake = take_in(
-                run.submissions,
-                course.submitted,
-                run.homework,
-                people,
-                pattern=run.pattern,
-                times=run.times,
-            )
+        batch.intake = _taken_in(course, run)
         found = submitted(course.submitted, run.homework, run.students)
         found += _refused(batch.intake, course, run, {one.student for one in found})
         due = gradebook.due_dates(course, run.homework, ["", *(one.student for one in found)])
@@ -152,6 +145,23 @@ def grade_course(
         gradebook.record(course, run.homework, waiting)
     batch.rows.sort(key=lambda row: row["student"])
     return batch
+
+
+def _taken_in(course: Course, run: Run) -> Intake | None:
+    """Take a zip or folder into the tree, if one is given."""
+    from autograder.nbgrader import gradebook
+
+    if run.submissions is None:
+        return None
+    people = Roster(tuple(gradebook.roster(course)), add=run.add_students)
+    return take_in(
+        run.submissions,
+        course.submitted,
+        run.homework,
+        people,
+        pattern=run.pattern,
+        times=run.times,
+    )
 
 
 def _desk(course: Course, run: Run) -> _Desk:
@@ -178,7 +188,7 @@ def _notes(course: Course, due: datetime | None, found: Sequence[Submitted]) -> 
         notes.append(
             "nbgrader_config.py lacks the lines of `autograder release`: nbgrader's own autograde "
             "and formgrader's button would run students' code unprotected here. Add:\n"
-            "    from autograder.nbgrader.plugins import configure\n    configure(c)"
+            + textwrap.indent(plugins.LINES.rstrip(), "    ")
         )
     return notes
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.cli_grade import add_doctor, add_grade, add_sample
+from autograder.cli_grade import add_course, add_doctor, add_grade, add_sample
 from autograder.manifest import homework_names
 from autograder.trouble import Trouble
 
@@ -103,13 +103,7 @@ def _add_release(verbs: Verbs) -> None:
         "gradebook. The first release makes the course secret in .autograder/: keep a backup.",
     )
     release.add_argument("homework", nargs="*", help="names such as hw2-smo (default: all)")
-    release.add_argument(
-        "--course",
-        type=Path,
-        default=Path(),
-        metavar="FOLDER",
-        help="the course directory (default: this folder)",
-    )
+    add_course(release)
     release.add_argument(
         "--assignments",
         type=Path,

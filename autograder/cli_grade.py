@@ -41,6 +41,17 @@ examples:
 """
 
 
+def add_course(command: argparse.ArgumentParser) -> None:
+    """Add the option that says which course is meant."""
+    command.add_argument(
+        "--course",
+        type=Path,
+        default=Path(),
+        metavar="FOLDER",
+        help="the course directory (default: this folder)",
+    )
+
+
 def add_grade(verbs: Any, seconds: Callable[[str], float]) -> None:
     """Add the command ``grade``."""
     grade = verbs.add_parser(
@@ -52,13 +63,7 @@ def add_grade(verbs: Any, seconds: Callable[[str], float]) -> None:
     )
     add = grade.add_argument
     add("homework", help="name such as hw2-smo")
-    add(
-        *("--course",),
-        type=Path,
-        default=Path(),
-        metavar="FOLDER",
-        help="the course directory (default: this folder)",
-    )
+    add_course(grade)
     add("--submissions", type=Path, metavar="PATH", help="a zip or folder to take in first")
     add("--students", nargs="+", metavar="NAME", help="grade only these")
     add(
@@ -122,13 +127,7 @@ def add_sample(verbs: Any) -> None:
         "where real students have handed in.",
     )
     sample.add_argument("homework", help="name such as hw2-smo")
-    sample.add_argument(
-        "--course",
-        type=Path,
-        default=Path(),
-        metavar="FOLDER",
-        help="a course made by `autograder release` (default: this folder)",
-    )
+    add_course(sample)
     sample.add_argument(
         "--size", type=_count, metavar="N", help="how many students (default: one of each kind)"
     )

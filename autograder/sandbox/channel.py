@@ -160,7 +160,7 @@ class Channel:
             last = looked
             exchange.join(pause)
         wall = time.monotonic() - began
-        budget.cpu += min(wall, cpu + pause) if cpu else wall
+        budget.cpu += min(wall, cpu + pause)  # since the last look it may have computed all along
         budget.idle += idle
 
     def _end(self) -> Ended:
