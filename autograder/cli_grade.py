@@ -202,7 +202,7 @@ def _progress() -> Iterator[tuple[Callable[..., None], Callable[[str], None]]]:
     def show(text: str, *, always: bool = False) -> None:
         nonlocal last
         if terminal:
-            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+            width = (os.get_terminal_size(sys.stderr.fileno()).columns or 80) - 1  # 0 is unknown
             print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
         elif always or time.monotonic() - last > QUIET_EVERY:
             last = time.monotonic()
