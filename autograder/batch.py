@@ -24,6 +24,7 @@ from autograder.intake.submissions import (
     Intake,
     Roster,
     Submitted,
+    only,
     read,
     submitted,
     take_in,
@@ -124,8 +125,10 @@ def grade_course(
     with one_at_a_time(course.root, say):
         batch = Batch(run.homework)
         batch.intake = _taken_in(course, run)
-        found = submitted(course.submitted, run.homework, run.students)
+        found = submitted(course.submitted, run.homework)
         found += _refused(batch.intake, course, run, {one.student for one in found})
+        if run.students is not None:
+            found = only(found, run.homework, run.students)
         due = gradebook.due_dates(course, run.homework, ["", *(one.student for one in found)])
         batch.notes += _notes(course, due[""], found)
         batch.notes += batch.intake.remarks if batch.intake else ()
@@ -198,8 +201,7 @@ def _refused(
 ) -> Iterator[Submitted]:
     """Give a report also to those whose only file was refused."""
     for item in intake.refused if intake else ():
-        wanted = run.students is None or item.student in run.students
-        if item.student and item.student not in there and wanted:
+        if item.student and item.student not in there:
             there.add(item.student)
             path = course.submitted / item.student / run.homework / f"{run.homework}.ipynb"
             yield Submitted(item.student, path, problem=item.reason)

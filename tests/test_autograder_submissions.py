@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
-from autograder.intake.submissions import NoSubmission, Submitted, read, submitted, usable_name
+from autograder.intake.submissions import (
+    NoSubmission,
+    Submitted,
+    only,
+    read,
+    submitted,
+    usable_name,
+)
 from autograder.intake.timestamps import format_time, parse_time
 from autograder.notebook import MAX_BYTES, Rejected
 
@@ -37,7 +44,7 @@ def hand_in(
 
 
 def reason(root: Path, student: str = "ada") -> str:
-    [found] = submitted(root, HW, [student])
+    [found] = only(submitted(root, HW), HW, [student])
     with pytest.raises(Rejected) as caught:
         read(found)
     return str(caught.value)
@@ -64,9 +71,10 @@ def test_only_those_asked_for_come_and_missing_ones_are_named_with_close_names(
 ) -> None:
     for student in ("ada", "bob", "carol"):
         hand_in(tmp_path, student)
-    assert [one.student for one in submitted(tmp_path, HW, ["carol", "ada"])] == ["ada", "carol"]
+    found = submitted(tmp_path, HW)
+    assert [one.student for one in only(found, HW, ["carol", "ada"])] == ["ada", "carol"]
     with pytest.raises(NoSubmission, match=r"hw2-smo by: carl \(there is carol\), xyz$"):
-        submitted(tmp_path, HW, ["ada", "xyz", "carl"])
+        only(found, HW, ["ada", "xyz", "carl"])
 
 
 def test_a_notebook_of_another_name_is_a_problem_that_says_to_rename_it(tmp_path: Path) -> None:

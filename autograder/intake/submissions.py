@@ -28,6 +28,7 @@ __all__ = [
     "Refused",
     "Roster",
     "Submitted",
+    "only",
     "read",
     "submitted",
     "take_in",
@@ -55,22 +56,20 @@ class Submitted:
     remark: str = ""
 
 
-def submitted(
-    folder: Path, homework: str, students: Sequence[str] | None = None
-) -> list[Submitted]:
+def submitted(folder: Path, homework: str) -> list[Submitted]:
     """Return the submissions of a homework by the students' names; no notebook is opened.
 
     Parameters
     ----------
     folder
         The folder ``submitted`` of a course; it may be missing.
-    students
-        Only these; :class:`NoSubmission` is raised when one of them handed in nothing.
     """
     entries = sorted(os.scandir(folder), key=lambda entry: entry.name) if folder.exists() else []
-    found = [one for entry in entries if (one := _look(folder, entry, homework))]
-    if students is None:
-        return found
+    return [one for entry in entries if (one := _look(folder, entry, homework))]
+
+
+def only(found: list[Submitted], homework: str, students: Sequence[str]) -> list[Submitted]:
+    """Return those of these students; raise :class:`NoSubmission` when one handed in nothing."""
     if missing := sorted(set(students) - {one.student for one in found}):
         raise NoSubmission(_missing(missing, homework, [one.student for one in found]))
     return [one for one in found if one.student in set(students)]

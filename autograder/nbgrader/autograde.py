@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from autograder import grading, sandbox, seeds
 from autograder.intake.below import folder_below, read_at, shown, usable_name
-from autograder.intake.submissions import Submitted, read, submitted
+from autograder.intake.submissions import Submitted, only, read, submitted
 from autograder.intake.timestamps import MAX_STAMP_BYTES, TIMESTAMP, parse_time
 from autograder.manifest import homework_names
 from autograder.nbgrader import gradebook
@@ -69,7 +69,7 @@ class JudgingExporter(NotebookExporter):
     def _graded(self, course: Course, homework: str, student: str) -> Path:
         """Judge and record a submission; return where its autograded notebook is."""
         self._check(homework, student)
-        handed_in = submitted(course.submitted, homework, [student])[0]
+        handed_in = only(submitted(course.submitted, homework), homework, [student])[0]
         data, report = _judged(course, homework, handed_in)
         for remark in report.remarks:
             self.log.info("%s: %s", student, remark)

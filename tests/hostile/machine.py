@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ class Place:
 
     def run(self, *arguments: str, **options: Any) -> Finished:
         """Run ``python`` to its end, and see whom it leaves behind."""
-        with reaping():
+        with reaping() as survivors:
             began = time.monotonic()
             watcher = Watcher(self.start(*arguments, **options))
             out, err = watcher.wait()
@@ -155,20 +155,23 @@ def open_place(user: str, course: Path, shared: Path) -> Iterator[Place]:
 
 
 @contextlib.contextmanager
-def reaping() -> Iterator[None]:
-    """Become the parent of every orphan among our descendants, so that none can hide."""
+def reaping() -> Iterator[Callable[[], list[str]]]:
+    """Become the parent of every orphan among our descendants, so that none can hide.
+
+    What is yielded returns those that came since then and are still there; and ends them.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.prctl(SUBREAPER, 1, 0, 0, 0) == 0
+    before = frozenset(descendants(os.getpid()))  # helpers that other tests of this process left
     try:
-        yield
+        yield lambda: _survivors(before)
     finally:
         libc.prctl(SUBREAPER, 0, 0, 0, 0)
 
 
-def survivors(patience: float = 3.0) -> list[str]:
-    """Return our descendants that are still there after a moment; and end them."""
+def _survivors(before: frozenset[int], patience: float = 12.0) -> list[str]:
     end = time.monotonic() + patience
-    while (there := descendants(os.getpid())) and time.monotonic() < end:
+    while (there := set(descendants(os.getpid())) - before) and time.monotonic() < end:
         time.sleep(0.05)
         for pid in there:
             with contextlib.suppress(ChildProcessError):

@@ -109,11 +109,12 @@ if len(started) == 1 and os.fork() == 0:
 
 LATE_ANSWER = """\
 import os, time
-answer = frame(reply("0.5"))
+answer, parent = frame(reply("0.5")), os.getpid()
 if os.fork() == 0:
-    time.sleep(16)
-    send(answer)
-    os._exit(0)
+    while os.getppid() == parent:  # until the deadline strikes
+        time.sleep(0.01)
+    while True:
+        send(answer)
 while True:
     pass
 """

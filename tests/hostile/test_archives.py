@@ -115,6 +115,16 @@ def test_a_member_that_cannot_be_trusted_is_rejected(
     assert (place.course / ".autograder" / "reports" / HOMEWORK / f"{student}.json").exists()
 
 
+def test_one_whose_only_file_was_refused_can_be_asked_for(
+    taken_in: tuple[Place, Finished, dict[str, str]],
+):
+    place, _, _ = taken_in
+    path = place.folder / "download" / "submissions.zip"
+    finished = place.grade(HOMEWORK, "--submissions", str(path), "--students", "bomb")
+    assert [row["student"] for row in finished.json["submissions"]] == ["bomb"]
+    assert finished.row("bomb")["status"] == "REJECTED"
+
+
 def test_nobody_else_is_graded(taken_in: tuple[Place, Finished, dict[str, str]]):
     assert {row["student"] for row in taken_in[1].json["submissions"]} == {"good", *BY_NAME}
 

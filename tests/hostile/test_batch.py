@@ -26,7 +26,6 @@ from hostile.machine import (
     hashes,
     open_place,
     reaping,
-    survivors,
     users,
 )
 from hostile.once import once
@@ -114,7 +113,7 @@ def test_grading_again_gives_the_same_verdicts(classroom: Place, undisturbed: di
 def test_a_killed_run_is_resumed(moment: str, classroom: Place, undisturbed: dict[str, Any]):
     folder = classroom.course / ".autograder" / "reports"
     hand_in_slow(classroom, 0 if moment == "judging" else 3)
-    with reaping():
+    with reaping() as survivors:
         process = classroom.start(*classroom.grading(HOMEWORK))
         if moment == "judging":
             wait_for(lambda: workers(process.pid))
@@ -161,7 +160,7 @@ def namespace(pid: int) -> str:
 
 
 def test_a_killed_worker_is_replaced(classroom: Place, undisturbed: dict[str, Any]):
-    with reaping():
+    with reaping() as survivors:
         process = classroom.start(*classroom.grading(HOMEWORK))
         found: set[int] = set()
         wait_for(lambda: found.update(workers(process.pid)) or found)
@@ -238,7 +237,7 @@ def test_a_full_disk_loses_nothing(kilobytes: int, classroom: Place, undisturbed
 
 
 def test_two_runs_at_once_are_as_one_after_the_other(classroom: Place, undisturbed: dict[str, Any]):
-    with reaping():
+    with reaping() as survivors:
         both = [classroom.start(*classroom.grading(HOMEWORK)) for _ in range(2)]
         said = [Watcher(process).wait() for process in both]
         assert survivors() == []
