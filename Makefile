@@ -4,6 +4,7 @@ PY := .venv/bin/python
 # One more than there are cores: many tests wait for servers, sandboxes and locks.
 JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 OUT ?= demo
+PORT ?= 8000
 
 AUTOGRADER := $(PY) -m autograder
 SOURCES := $(shell find autograder svmlab assignments -name '*.py' -o -name '*.toml' -o -name '*.json')
@@ -18,7 +19,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full check format core-test selftest bench clean
+.PHONY: help setup demo book serve pdf test test-full check format core-test selftest bench clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -31,9 +32,20 @@ setup: .venv/ready ## make .venv with everything that the other verbs need
 .venv/test-ready: .venv/ready
 	@.ci/setup test
 
-demo: $(OUT)/graded ## the whole course: worked example, homework, a sample class graded; in demo/
+demo: book $(OUT)/graded ## the whole course: the book, the worked example, homework, a sample class graded
 	@$(PY) -m svmlab --out $(OUT)
 	@cat $(OUT)/graded
+	@echo; echo "The book: make serve, or open book/_build/html/index.html"
+
+book: .venv/ready ## build the book into book/_build/html
+	@$(PY) book/build.py
+
+serve: book ## show the book on http://127.0.0.1:8000 (PORT=…)
+	@echo "The book is at http://127.0.0.1:$(PORT) (Ctrl-C ends)"
+	@$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory book/_build/html
+
+pdf: book .venv/test-ready ## print every chapter into book/_build/pdf
+	@$(PY) book/pdf.py
 
 # Graded anew when anything changed that decides grades; each step is a command of its own.
 $(OUT)/graded: .venv/ready $(SOURCES)
@@ -46,16 +58,17 @@ $(OUT)/graded: .venv/ready $(SOURCES)
 	$(AUTOGRADER) grade hw2-smo --limit 10 --course $(OUT)/course >> $@.new
 	@mv $@.new $@
 
-test: check core-test .venv/test-ready ## every claim at reduced size (what CI runs)
+test: check core-test book .venv/test-ready ## every claim at reduced size (what CI runs)
 	$(PY) -m pytest -q -n $(JOBS) --dist worksteal -m "not full"
 
-test-full: check core-test .venv/test-ready ## every claim at the size that it names
+test-full: check core-test book .venv/test-ready ## every claim at the size that it names
 	$(PY) -m pytest -q -n $(JOBS) --dist worksteal
 
 check: .venv/ready ## lint, format, types, spelling
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) -m mypy book/build.py book/pdf.py book/_ext
 	$(PY) -m codespell_lib svmlab autograder assignments tests benchmarks book README.md CONTRIBUTING.md
 
 core-test: .cache/core/ready ## the core where numpy is all there is, and without the compiler
@@ -80,4 +93,4 @@ format: .venv/ready ## put the code into house format
 	$(PY) -m ruff format .
 
 clean: ## remove what the other verbs made
-	rm -rf .venv .cache $(OUT) .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf .venv .cache $(OUT) book/_build .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import sys
@@ -55,10 +56,21 @@ def circumstances() -> Row:
 def write_json(path: Path, results: Row) -> None:
     """Write the results with their circumstances; the file is whole or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**circumstances(), **results}, indent=1, ensure_ascii=False)
+    found = _plain({**circumstances(), **results})
+    text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
         file.write(text + "\n")
+    os.chmod(file.name, 0o644)
     os.replace(file.name, path)
+
+
+def _plain(value: Any) -> Any:
+    """Return the value with null for infinity and nan, which JSON does not know."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _text(value: object) -> str:

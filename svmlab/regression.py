@@ -252,7 +252,9 @@ def linear_squared_svr(
         )
     w, f = run.weights[:d], times(rows, run.weights)
     beta = -loss(f)[1]
-    beta -= beta.sum() * costs / costs.sum()  # only then its dual value is a bound
+    held = beta != 0.0  # what is 0 stays 0: it is no support vector
+    if held.any():  # only with sum 0 its dual value is a bound
+        beta[held] -= beta.sum() * costs[held] / costs[held].sum()
     weights = transposed_times(X, beta)
     name = "squared_epsilon_insensitive"
     return RegressionResult(

@@ -173,7 +173,8 @@ def simplified_smo(
     """Solve the dual by the lecture's algorithm: sweep over i, draw j, move the pair (B2-B9).
 
     It stops after ``max_passes`` sweeps in a row without a change. With a random partner that
-    proves nothing (see the errata): look at ``violation``, or use :func:`solve_dual`.
+    proves nothing (see the errata): look at ``gap``, or use :func:`solve_dual`. (A multiplier that
+    ends one rounding error from its bound makes ``violation`` large where the gap is small.)
 
     Parameters
     ----------

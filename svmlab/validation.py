@@ -55,7 +55,7 @@ def check_vector(v: ArrayLike, name: str, length: int | None = None) -> Vector:
 
 
 def check_rows(X: Any, name: str = "X") -> Rows:
-    """Return X as a matrix, or as :class:`CSR` if it has the three arrays of sparse rows.
+    """Return X as a matrix, or as ``CSR`` if it has the three arrays of sparse rows.
 
     >>> check_rows([[0, 1]])
     array([[0., 1.]])

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import (
     Browser,
@@ -134,11 +135,10 @@ class Chromium:
     driver: Browser
 
     @contextmanager
-    def tab(self, address: str = "") -> Iterator[Tab]:
-        """Give an empty page, or that at an address."""
-        context = self.driver.new_context(
-            viewport={"width": 1200, "height": 900}, service_workers="block"
-        )
+    def tab(self, address: str = "", **options: Any) -> Iterator[Tab]:
+        """Give an empty page, or that at an address; with Playwright's options of a context."""
+        look = {"viewport": {"width": 1200, "height": 900}, **options}
+        context = self.driver.new_context(service_workers="block", **look)
         context.set_default_timeout(PATIENCE)
         try:
             tab = Tab(context.new_page())

@@ -20,7 +20,7 @@ from svmlab.smo import solve_dual
 from svmlab.theory import Simulation
 from svmlab.types import Result
 
-FUNCTIONS = {name: getattr(plotting, name) for name in plotting.__all__ if name != "save_figure"}
+FUNCTIONS = {name: getattr(plotting, name) for name in plotting.__all__ if name.startswith("plot_")}
 
 X = np.array([[2.0, 0.0], [0.4, 1.0], [-1.0, 0.0], [0.2, -1.0], [-3.0, 1.0]])
 Y = np.array([1.0, 1.0, -1.0, -1.0, -1.0])
@@ -131,6 +131,31 @@ def test_an_svg_has_the_same_bytes_every_time(name, tmp_path):
     first = (tmp_path / "first.svg").read_bytes()
     assert first == (tmp_path / "second.svg").read_bytes()
     assert b"<dc:date>" not in first
+
+
+def test_a_flip_book_shows_its_last_picture_and_holds_all_with_their_captions():
+    captions = ["C = 1 & more", "C < 10", "C = 100"]
+    book = plotting.flip_book(lambda ax, k: ax.plot([0, k]), captions, title='A "street"')
+    page = book._repr_html_()
+    assert [picture[:5] for picture in book.pictures] == [b"<?xml"] * 3
+    assert len(set(book.pictures)) == 3
+    shown = [part for part in page.split("<img")[1:] if " hidden>" not in part]
+    assert len(shown) == 1
+    assert 'alt="C = 100"' in shown[0]
+    assert 'alt="C = 1 &amp; more"' in page
+    assert "A &quot;street&quot;" in page
+    assert 'max="2" value="2"' in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_each_flip_book_has_an_id_of_its_own():
+    book = plotting.flip_book(lambda ax, k: None, ["one"], title="one")
+    assert book._repr_html_() != book._repr_html_()
+
+
+def test_a_flip_book_without_pictures_is_refused():
+    with pytest.raises(ValueError, match="captions"):
+        plotting.flip_book(lambda ax, k: None, [], title="nothing")
 
 
 def contrast(colour, page):

@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
+from svmlab.datasets import noisy_line
 from svmlab.kernels import gaussian_kernel, kernel_decision, linear_kernel
 from svmlab.losses import RESIDUAL_LOSSES
 from svmlab.regression import (
@@ -155,6 +156,16 @@ def test_ridge_in_closed_form_is_the_squared_loss_by_newton(rng: np.random.Gener
     assert closed.b == pytest.approx(newton.b)
     assert closed.b == pytest.approx(rows.b)
     assert closed.violation < 1e-12
+
+
+def test_the_linear_form_has_the_support_vectors_of_the_kernel_form(rng):
+    X, y = noisy_line(40, rng)
+    kernel = squared_svr(linear_kernel(X, X), y, 10.0, 0.2, tol=1e-10)
+    rows = linear_squared_svr(X, y, 10.0, 0.2, tol=1e-10)
+    outside = np.abs(rows.beta) > 0
+    assert 0 < outside.sum() < len(y)
+    assert np.array_equal(outside, np.abs(kernel.beta) > 0)
+    assert abs(rows.beta.sum()) <= 1e-12 * np.abs(rows.beta).sum()
 
 
 def test_squared_svr_is_svr_with_a_ridge_on_the_kernel_and_no_bound(

@@ -12,6 +12,7 @@ from svmlab.plotting.curves import (
     plot_progress,
     plot_risks,
 )
+from svmlab.plotting.flip_book import FlipBook, flip_book
 from svmlab.plotting.lecture import plot_lifting, plot_worked_example
 from svmlab.plotting.machines import (
     plot_decision_surface,
@@ -22,6 +23,8 @@ from svmlab.plotting.machines import (
 from svmlab.plotting.style import save_figure
 
 __all__ = [
+    "FlipBook",
+    "flip_book",
     "plot_choice",
     "plot_comparison",
     "plot_decision_surface",

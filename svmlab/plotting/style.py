@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import matplotlib
 import numpy as np
@@ -104,8 +104,10 @@ def _are_signs(classes: list[Any]) -> bool:
     return set(classes) <= {-1.0, 1.0}
 
 
-def save_figure(figure: Figure, path: str | Path) -> None:
+def save_figure(figure: Figure, path: str | Path | IO[bytes]) -> None:
     """Write a figure with a transparent ground; an SVG has the same bytes in every run.
+
+    Into a stream it is written as SVG.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -113,7 +115,7 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     ...     (Path(folder) / "empty.svg").exists()
     True
     """
-    path = Path(path)
-    is_svg = path.suffix == ".svg"
+    form = Path(path).suffix.removeprefix(".") if isinstance(path, str | Path) else "svg"
+    metadata = {"Date": None} if form == "svg" else None
     with matplotlib.rc_context({"svg.hashsalt": "svmlab"}):
-        figure.savefig(path, transparent=True, metadata={"Date": None} if is_svg else None, dpi=150)
+        figure.savefig(path, format=form or None, transparent=True, metadata=metadata, dpi=150)

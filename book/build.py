@@ -1,0 +1,134 @@
+"""Build the book: run the chapters that changed, then make the site. Called by ``make book``.
+
+Outputs are kept under a key of the chapter *and* of everything that it imports: a change in
+``svmlab`` runs every chapter again, a change in one chapter only that chapter, and no change takes
+seconds. A failing cell, a broken reference, a missing alt text or any other warning is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.metadata
+import os
+import re
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+from jupyter_book.sphinx import build_sphinx
+from jupyter_cache import get_cache
+from jupyter_cache.executors.utils import create_cache_bundle, single_nb_execution
+
+BOOK = Path(__file__).resolve().parent
+ROOT = BOOK.parent
+CACHES = ROOT / ".cache" / "book"
+PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "numba", "clarabel", "ipykernel")
+SOURCES = ("svmlab/**/*.py", "svmlab/**/*.toml", "book/_ipython/**/*.py", "benchmarks/results/*")
+READER = {"name": "myst_nb_md", "type": "plugin"}
+LOADED = re.compile(
+    r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc=["'](?:https?:)?//[^"']*"""
+    r"""|<link\b(?=[^>]*\brel=["'](?:stylesheet|preload|icon))[^>]*?\bhref=["'](?:https?:)?//[^"']*"""
+    r"""|(?:@import\s*|url\()["'\s(]*(?:https?:)?//[^"')]*"""
+)
+SECONDS = 300  # for one cell
+
+
+def library_key() -> str:
+    """Return a hash of what the outputs of all chapters depend on.
+
+    >>> library_key() == library_key()
+    True
+    """
+    key = hashlib.sha256(sys.version.encode())
+    for package in PACKAGES:
+        key.update(f"{package} {importlib.metadata.version(package)}".encode())
+    for pattern in SOURCES:
+        for path in sorted(ROOT.glob(pattern)):
+            key.update(path.relative_to(ROOT).as_posix().encode())
+            key.update(path.read_bytes())
+    return key.hexdigest()[:16]
+
+
+def chapters() -> list[Path]:
+    """Return the pages that hold cells."""
+    pages = sorted(BOOK.glob("*.md")) + sorted(BOOK.glob("api/*.md"))
+    return [page for page in pages if "{code-cell}" in page.read_text(encoding="utf-8")]
+
+
+def run_chapters(folder: Path, jobs: int) -> None:
+    """Run the chapters whose outputs are not there yet, each in a kernel of its own."""
+    cache = get_cache(str(folder))
+    for record in cache.list_project_records():
+        cache.remove_nb_from_project(record.pk)
+    for page in chapters():
+        cache.add_nb_to_project(str(page), read_data=READER)
+    waiting = [record.pk for record in cache.list_unexecuted()]
+    problems = []
+    with ThreadPoolExecutor(jobs) as threads:
+        running = {}
+        for pk in waiting:
+            project = cache.get_project_notebook(pk)
+            running[threads.submit(_run, project)] = project
+        for done, future in enumerate(as_completed(running), 1):
+            project, result = running[future], future.result()
+            name = Path(project.uri).stem
+            print(f"book: ran {done} of {len(waiting)}: {name} ({result.time:.0f} s)", flush=True)
+            if result.err:
+                problems.append(f"{name}.md:\n{result.err}")
+                continue
+            bundle = create_cache_bundle(project, result.cwd, None, result.time, None)
+            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+    if problems:
+        sys.exit("book: a cell failed in\n\n" + "\n\n".join(problems))
+
+
+def requests_elsewhere(out: Path) -> list[str]:
+    """Return what the pages and styles would load from other hosts."""
+    found = []
+    for path in [*out.rglob("*.html"), *out.rglob("*.css")]:
+        for match in LOADED.finditer(path.read_text(encoding="utf-8")):
+            found.append(f"{path.relative_to(out)} loads {match[0]}")
+    return found
+
+
+def _run(project: Any) -> Any:
+    return single_nb_execution(project.nb, cwd=str(BOOK), timeout=SECONDS, allow_errors=False)
+
+
+def main() -> None:
+    """Build the site."""
+    parser = argparse.ArgumentParser(prog="python book/build.py", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="kernels at a time")
+    parser.add_argument("--out", type=Path, default=BOOK / "_build" / "html", help="folder")
+    options = parser.parse_args()
+    os.environ["IPYTHONDIR"] = str(BOOK / "_ipython")
+    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    folder = CACHES / library_key()
+    if CACHES.exists():
+        for old in CACHES.iterdir():
+            if old != folder:
+                shutil.rmtree(old)
+    run_chapters(folder, max(1, options.jobs))
+    status = build_sphinx(
+        BOOK,
+        options.out.resolve(),
+        path_config=BOOK / "_config.yml",
+        noconfig=True,
+        confoverrides={"latex_individualpages": False, "nb_execution_cache_path": str(folder)},
+        doctreedir=options.out.resolve().parent / "doctrees",
+        quiet=True,
+        warningiserror=True,
+        keep_going=True,
+    )
+    if status != 0:
+        sys.exit("book: not built, for the reasons above")
+    if elsewhere := requests_elsewhere(options.out):
+        sys.exit("book: the site must not ask other hosts:\n" + "\n".join(elsewhere))
+    print(f"book: {options.out / 'index.html'}")
+
+
+if __name__ == "__main__":
+    main()
