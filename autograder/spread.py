@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.util
+import os
 import queue
 import signal
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from multiprocessing.connection import Connection
@@ -13,6 +16,8 @@ from typing import Generic, TypeVar
 
 TASKS_PER_PROCESS = 100  # then it is replaced, so that memory stays flat
 TRIES = 2
+LONGEST_FOLDER = 70
+SHORT_FOLDER = "/tmp"
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -34,6 +39,7 @@ def spread(
     jobs : how many at once
     lost : makes the result of a task that failed or killed its process twice
     """
+    _keep_sockets_short()
     desks = [_Desk(work, lost) for _ in range(jobs)]
     free: queue.SimpleQueue[_Desk[Task, Result]] = queue.SimpleQueue()
     for desk in desks:
@@ -65,6 +71,16 @@ def spread(
             desk.clear()
 
 
+def _keep_sockets_short() -> None:
+    """Let multiprocessing keep its socket where the path fits the system's 107 bytes."""
+    if len(tempfile.gettempdir()) > LONGEST_FOLDER and os.access(SHORT_FOLDER, os.W_OK):
+        previous, tempfile.tempdir = tempfile.tempdir, SHORT_FOLDER
+        try:
+            multiprocessing.util.get_temp_dir()  # which remembers it
+        finally:
+            tempfile.tempdir = previous
+
+
 class _Desk(Generic[Task, Result]):
     """One process, started when there is work for it."""
 
@@ -90,8 +106,11 @@ class _Desk(Generic[Task, Result]):
                 result, problem = pipe.recv()
                 if not problem:
                     return result  # type: ignore[no-any-return]
-            except (EOFError, OSError):
+            except EOFError:
                 problem = "the process that graded it died"
+                self.clear()
+            except OSError as trouble:
+                problem = f"the process that graded it is out of reach ({trouble})"
                 self.clear()
         return self._lost(task, problem)
 

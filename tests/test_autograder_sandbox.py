@@ -303,6 +303,25 @@ def test_a_process_that_dies_is_replaced_and_its_task_tried_again(tmp_path: Path
     assert sorted(map(str, results)) == sorted(map(str, expected))
 
 
+def test_tasks_are_done_where_the_temporary_folder_has_a_long_name(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 20)
+    folder.mkdir()
+    program = (
+        "from autograder.spread import spread\n"
+        "if __name__ == '__main__':\n"
+        "    print(*spread(abs, [-1, -2], jobs=1, lost=lambda task, problem: problem))\n"
+    )
+    (folder / "program.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, str(folder / "program.py")],
+        env={**os.environ, "TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["1", "2"], done
+
+
 def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
     results = spread(time.sleep, [0.0, 3600.0, 3600.0], jobs=2, lost=lost)  # type: ignore[arg-type]
     assert next(results) is None

@@ -159,8 +159,11 @@ class Channel:
             pause = max(PAUSE, 10 * (time.monotonic() - looked))  # looking costs at most a tenth
             last = looked
             exchange.join(pause)
-        wall = time.monotonic() - began
-        budget.cpu += min(wall, cpu + pause)  # since the last look it may have computed all along
+        if before is not None and (now := usage(self._process.pid)) is not None:
+            cpu = max(cpu, now.cpu - before)  # what has ended counts no more
+        else:  # too short to look, or nothing to look at
+            cpu = time.monotonic() - began
+        budget.cpu += cpu
         budget.idle += idle
 
     def _end(self) -> Ended:
