@@ -33,6 +33,7 @@ LOADED = re.compile(
     r"""|<link\b(?=[^>]*\brel=["'](?:stylesheet|preload|icon))[^>]*?\bhref=["'](?:https?:)?//[^"']*"""
     r"""|(?:@import\s*|url\()["'\s(]*(?:https?:)?//[^"')]*"""
 )
+BUILT = ".built"  # holds the key of the sources that the site was made from
 SECONDS = 300  # for one cell
 
 
@@ -50,6 +51,18 @@ def library_key() -> str:
             key.update(path.relative_to(ROOT).as_posix().encode())
             key.update(path.read_bytes())
     return key.hexdigest()[:16]
+
+
+def site_key() -> str:
+    """Return a hash of everything that the site is made from."""
+    key = hashlib.sha256(library_key().encode())
+    for package in ("jupyter-book", "sphinx", "sphinx-book-theme", "myst-nb"):
+        key.update(importlib.metadata.version(package).encode())
+    for path in sorted(BOOK.rglob("*")):
+        if path.is_file() and not {"_build", "__pycache__"} & set(path.parts):
+            key.update(path.relative_to(BOOK).as_posix().encode())
+            key.update(path.read_bytes())
+    return key.hexdigest()
 
 
 def chapters() -> list[Path]:
@@ -104,6 +117,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="kernels at a time")
     parser.add_argument("--out", type=Path, default=BOOK / "_build" / "html", help="folder")
     options = parser.parse_args()
+    key, built = site_key(), options.out / BUILT
+    if built.exists() and built.read_text() == key:
+        print(f"book: nothing has changed in {options.out / 'index.html'}")
+        return
+    built.unlink(missing_ok=True)
     os.environ["IPYTHONDIR"] = str(BOOK / "_ipython")
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     folder = CACHES / library_key()
@@ -120,6 +138,8 @@ def main() -> None:
         confoverrides={"latex_individualpages": False, "nb_execution_cache_path": str(folder)},
         doctreedir=options.out.resolve().parent / "doctrees",
         quiet=True,
+        freshenv=True,  # Sphinx does not see when our extensions or the table of contents change
+        force_all=True,
         warningiserror=True,
         keep_going=True,
     )
@@ -127,6 +147,7 @@ def main() -> None:
         sys.exit("book: not built, for the reasons above")
     if elsewhere := requests_elsewhere(options.out):
         sys.exit("book: the site must not ask other hosts:\n" + "\n".join(elsewhere))
+    built.write_text(key)
     print(f"book: {options.out / 'index.html'}")
 
 

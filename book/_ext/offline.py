@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.util.fileutil import copy_asset
 
 ASSETS = Path(__file__).parents[1] / "_assets"
-TALKATIVE = ("scripts/pydata-sphinx-theme.js", "togglebutton.js")
+TALKATIVE = ("scripts/pydata-sphinx-theme.js", "togglebutton.js", "../search.html")
 TALK = re.compile(r"console\.log\((?:[^()`]|`[^`]*`)*\)")
 MATHJAX_PARTS = ("output/chtml/fonts", "input/tex/extensions", "a11y", "sre")
 
@@ -25,10 +25,13 @@ def mathjax_folder() -> Path:
     return Path(spec.origin).parent / "static" / "mathjax"
 
 
-def drop_thebe(
+def mend_page(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
     """Take out the scripts of sphinx-thebe, which Jupyter Book always loads from elsewhere."""
+    # docutils gives the items of a list of references a role that is no longer one.
+    body = context.get("body") or ""
+    context["body"] = body.replace('role="doc-biblioentry"', 'role="listitem"')
     context["script_files"][:] = [
         script for script in context["script_files"] if "thebe" not in _text(script)
     ]
@@ -65,6 +68,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Connect to Sphinx."""
     app.add_css_file("book.css")
     app.add_js_file("quiz.js", loading_method="defer")
-    app.connect("html-page-context", drop_thebe, priority=900)
+    app.add_js_file("scroll.js", loading_method="defer")
+    app.connect("html-page-context", mend_page, priority=900)
     app.connect("build-finished", copy_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
