@@ -1,8 +1,8 @@
 # `make help` lists the verbs. Everything runs in .venv, which the first verb makes.
 SHELL := /bin/bash
 PY := .venv/bin/python
-# One more than there are cores: many tests wait for servers, sandboxes and locks.
-JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Two more than there are cores: many tests wait for servers, sandboxes and locks.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 OUT ?= demo
 PORT ?= 8000
 
