@@ -25,6 +25,7 @@ from jupyter_cache.executors.utils import create_cache_bundle, single_nb_executi
 BOOK = Path(__file__).resolve().parent
 ROOT = BOOK.parent
 CACHES = ROOT / ".cache" / "book"
+IPYTHON = ROOT / ".cache" / "ipython"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "numba", "clarabel", "ipykernel")
 SOURCES = ("svmlab/**/*.py", "svmlab/**/*.toml", "book/_ipython/**/*.py", "benchmarks/results/*")
 READER = {"name": "myst_nb_md", "type": "plugin"}
@@ -122,7 +123,8 @@ def main() -> None:
         print(f"book: nothing has changed in {options.out / 'index.html'}")
         return
     built.unlink(missing_ok=True)
-    os.environ["IPYTHONDIR"] = str(BOOK / "_ipython")
+    os.environ["IPYTHONDIR"] = str(IPYTHON)  # a copy, because kernels write beside it
+    shutil.copytree(BOOK / "_ipython", IPYTHON, dirs_exist_ok=True)
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     folder = CACHES / library_key()
     if CACHES.exists():

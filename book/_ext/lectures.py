@@ -7,7 +7,6 @@ kind asks for is a warning, which fails the build.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from docutils import nodes
@@ -21,7 +20,6 @@ from sphinx.util.nodes import make_refnode
 from svmlab.lecture_map import IDS, Item, Label, load_lecture_map
 
 log = logging.getLogger(__name__)
-PAGE = "lecture-map"
 NAMES = {"S": "Sontag", "C": "Chen", "M": "Leskovec et al.", "G": "Garivier", "B": "Boyd-Graber"}
 
 
@@ -79,23 +77,6 @@ def _sections(env: BuildEnvironment) -> dict[str, list[tuple[str, str, str]]]:
     if not hasattr(env, "lecture_sections"):
         env.lecture_sections = {}  # type: ignore[attr-defined]
     return env.lecture_sections  # type: ignore[attr-defined, no-any-return]
-
-
-def forget(app: Sphinx, env: BuildEnvironment, page: str) -> None:
-    """Forget the sections of a page that is read again."""
-    for name, places in _sections(env).items():
-        _sections(env)[name] = [place for place in places if place[0] != page]
-
-
-def merge(app: Sphinx, env: BuildEnvironment, pages: Iterable[str], other: Any) -> None:
-    """Take over what another process read."""
-    for name, places in _sections(other).items():
-        _sections(env).setdefault(name, []).extend(p for p in places if p[0] in pages)
-
-
-def renew_map(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Write the page of the map anew whenever anything was read."""
-    return [PAGE] if PAGE in env.found_docs else []
 
 
 def draw_map(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -193,8 +174,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("lecture", Lecture)
     app.add_directive("lecture-map", LectureMapPage)
     app.connect("doctree-read", note_sections)
-    app.connect("env-purge-doc", forget)
-    app.connect("env-merge-info", merge)
-    app.connect("env-updated", renew_map)
     app.connect("doctree-resolved", draw_map)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

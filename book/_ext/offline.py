@@ -28,7 +28,7 @@ def mathjax_folder() -> Path:
 def mend_page(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Take out the scripts of sphinx-thebe, which Jupyter Book always loads from elsewhere."""
+    """Take out sphinx-thebe, which Jupyter Book always loads from elsewhere, and an old role."""
     # docutils gives the items of a list of references a role that is no longer one.
     body = context.get("body") or ""
     context["body"] = body.replace('role="doc-biblioentry"', 'role="listitem"')

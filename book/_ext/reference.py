@@ -20,11 +20,7 @@ CITED = re.compile(r"\((eq-[a-z0-9-]+)\)")
 RESULT = re.compile(r"\b[SCMGB]\d{1,2}\b")
 RESULTS = re.compile(r"\([SCMGB]\d[^()]*\)")
 TAG = re.compile(r"\s*\\tag\{(eq-[a-z0-9-]+)\}")
-
-
 SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Notes")
-
-
 FITTED = re.compile(r"(?<![`\w])([A-Za-z]\w*_)(?![`\w{])")
 
 
