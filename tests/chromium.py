@@ -33,7 +33,7 @@ FLAGS = (
     # What no handler of requests sees, such as sockets, does not get out either.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-PATIENCE = 20_000.0  # milliseconds for anything that a page is waited for
+PATIENCE = 60_000.0  # milliseconds for anything that a page is waited for
 ELSEWHERE = re.compile(r"^(?!(http|ws)://127\.0\.0\.1[:/]|file:|data:|blob:|about:)")
 
 # Handlers that formgrader's own pages have.

@@ -18,7 +18,7 @@ from autograder.selftest import trial_secret
 from autograder.sources import reference_source
 from svmlab.smo import solve_dual
 
-SECRETS, FULL_SECRETS = 10, 200
+SECRETS, FULL_SECRETS = 4, 200
 CPU_SECONDS = {"hw3-sgd": 5.0}
 OPTIMALITY = {
     "hw2-smo": ("smo-linear", "smo-gaussian", "smo-lecture", "smo-termination"),
