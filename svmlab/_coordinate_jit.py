@@ -1,15 +1,35 @@
-"""The loops of dual coordinate descent: one pass over the examples, dense and sparse."""
+"""The loops of dual coordinate descent, for dense and sparse rows alike.
+
+Nothing here is checked: :mod:`svmlab.coordinate` does that.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from typing import NamedTuple
 
 from svmlab._jit import jit
+from svmlab.rows import RowArrays, row_add, row_dot
+from svmlab.types import Indices, Vector
+
+LONGEST_REST = 32  # epochs that a variable at its bound may sleep
 
 
-@jit()
+class Box(NamedTuple):
+    """The dual for one loss: αᵢ ≤ upper, and ridge and curvature of its diagonal."""
+
+    upper: Vector
+    ridge: Vector
+    curvature: Vector
+
+
+class Sleep(NamedTuple):
+    """Row i sleeps until epoch ``until[i]``, and slept for ``last[i]`` epochs before."""
+
+    until: Indices
+    last: Indices
+
+
+@jit(nogil=True)
 def best_alpha(alpha: float, gradient: float, curvature: float, upper: float) -> float:
     r"""Return the αᵢ that maximises the dual when all others stay (C21).
 
@@ -23,41 +43,33 @@ def best_alpha(alpha: float, gradient: float, curvature: float, upper: float) ->
     return min(max(alpha - gradient / curvature, 0.0), upper)
 
 
-@jit()
-def sweep_dense(
-    X: Any, y: Any, upper: Any, ridge: Any, curvature: Any, order: Any, alpha: Any, w: Any
-) -> None:
-    """Visit the examples in the given order; update alpha and w in place."""
-    for i in order:
-        gradient = y[i] * np.sum(X[i] * w) - 1.0 + ridge[i] * alpha[i]
-        new = best_alpha(alpha[i], gradient, curvature[i], upper[i])
-        if new != alpha[i]:
-            w += (new - alpha[i]) * y[i] * X[i]  # keeps w = Σ αyx (eq-weights)
-            alpha[i] = new
+@jit(nogil=True)
+def sweep(
+    rows: RowArrays,
+    y: Vector,
+    box: Box,
+    order: Indices,
+    epoch: int,
+    alpha: Vector,
+    w: Vector,
+    sleep: Sleep,
+) -> float:
+    """Visit the rows in the given order; return the largest projected gradient met.
 
-
-@jit()
-def sweep_csr(
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    y: Any,
-    upper: Any,
-    ridge: Any,
-    curvature: Any,
-    order: Any,
-    alpha: Any,
-    w: Any,
-) -> None:
-    """Do as :func:`sweep_dense` at the cost of the stored entries."""
+    ``alpha`` and ``w`` are updated in place. A variable that stays at its bound sleeps 1, 2, 4,
+    …, 32 epochs; one that moves is awake again. In the first epoch w still changes too much for
+    anybody to sleep.
+    """
+    largest = 0.0
     for i in order:
-        f = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            f += data[k] * w[indices[k]]
-        gradient = y[i] * f - 1.0 + ridge[i] * alpha[i]
-        new = best_alpha(alpha[i], gradient, curvature[i], upper[i])
+        gradient = y[i] * row_dot(rows, i, w) - 1.0 + box.ridge[i] * alpha[i]
+        new = best_alpha(alpha[i], gradient, box.curvature[i], box.upper[i])
         if new != alpha[i]:
-            step = (new - alpha[i]) * y[i]
-            for k in range(indptr[i], indptr[i + 1]):
-                w[indices[k]] += step * data[k]
+            row_add(w, (new - alpha[i]) * y[i], rows, i)  # keeps w = Σ αyx (eq-weights)
             alpha[i] = new
+            sleep.last[i] = 0
+            largest = max(largest, abs(gradient))  # it had room to move: nothing is projected away
+        elif epoch > 0 and (new == 0.0 or new == box.upper[i]):
+            sleep.last[i] = min(max(2 * sleep.last[i], 1), LONGEST_REST)
+            sleep.until[i] = epoch + 1 + sleep.last[i]
+    return largest

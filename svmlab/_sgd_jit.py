@@ -5,77 +5,25 @@ Nothing here is checked: the public modules do that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from svmlab._jit import Jitted, jit
-from svmlab.types import CSR, Indices, Rows, Vector
+from svmlab._jit import jit
+from svmlab.rows import RowArrays, form_for, row_add, row_arrays, row_dot
+from svmlab.types import Indices, Vector
 
-PLAIN_BELOW = 100_000  # entries read: fewer take less time than it takes to load compiled code
+__all__ = [
+    "RowArrays",
+    "accumulator_steps",
+    "decayed_steps",
+    "form_for",
+    "perceptron_pass",
+    "row_arrays",
+]
+
 SMALLEST_SCALE = 1e-9  # below it w = s v loses digits, and at s = 0 there is nothing to divide by
 
 
-class RowArrays(NamedTuple):
-    """Rows that may share their columns: row i holds ``data[starts[i]:starts[i + 1]]``.
-
-    The columns of these entries stand in ``indices`` from ``columns[i]`` on. Dense rows all share
-    0, 1, …, d − 1, so that neither form of data is copied.
-    """
-
-    data: Vector
-    indices: Indices
-    starts: Indices
-    columns: Indices
-
-
-def row_arrays(X: Rows) -> RowArrays:
-    """Return dense or sparse rows in the one form that the loops read.
-
-    >>> row_arrays(np.array([[1.0, 2.0], [3.0, 4.0]])).starts
-    array([0, 2, 4])
-    """
-    if isinstance(X, CSR):
-        return RowArrays(X.data, X.indices, X.indptr, X.indptr[:-1])
-    n, d = X.shape
-    return RowArrays(X.reshape(-1), np.arange(d), np.arange(n + 1) * d, np.zeros(n, np.int64))
-
-
-def form_for(loop: Jitted, rows: RowArrays, n_visits: int) -> Callable[..., Any]:
-    """Return the loop compiled, or plain where it is to read few rows only.
-
-    >>> form_for(row_dot, row_arrays(np.eye(2)), n_visits=10) is row_dot.plain
-    True
-    """
-    entries = n_visits * len(rows.data) / (len(rows.starts) - 1)
-    return loop.plain if entries < PLAIN_BELOW else loop.compiled
-
-
-@jit()
-def row_dot(rows: RowArrays, i: int, v: Vector) -> float:
-    """Return x_i · v, touching the entries of the row only."""
-    shift = rows.columns[i] - rows.starts[i]
-    total = 0.0
-    for p in range(rows.starts[i], rows.starts[i + 1]):
-        total += rows.data[p] * v[rows.indices[p + shift]]
-    return total
-
-
-@jit()
-def row_add(v: Vector, c: float, rows: RowArrays, i: int) -> float:
-    """Add c x_i to v in place; return by how much ‖v‖² grew."""
-    shift = rows.columns[i] - rows.starts[i]
-    growth = 0.0
-    for p in range(rows.starts[i], rows.starts[i + 1]):
-        j = rows.indices[p + shift]
-        change = c * rows.data[p]
-        growth += change * (2.0 * v[j] + change)
-        v[j] += change
-    return growth
-
-
-@jit()
+@jit(nogil=True)
 def decayed_steps(
     v: Vector,
     alpha: Vector,
@@ -91,10 +39,12 @@ def decayed_steps(
     """Take one step (eq-pegasos-update) a row of ``batches`` on w = s v, in place; return s.
 
     The gradient of row i counts ``share[i]`` times. ``alpha`` follows: w = s Σ alpha_i y_i x_i.
-    Weights longer than ``radius`` are shortened to it.
+    Weights longer than ``radius`` are shortened to it. For that ‖v‖² is kept: adding c x to v adds
+    c (x · v) to it, once with the old v and once with the new one.
     """
     k = batches.shape[1]
-    squared_norm = (v * v).sum()
+    is_bounded = radius < np.inf
+    squared_norm = (v * v).sum() if is_bounded else 0.0
     violated = np.empty(k, np.bool_)
     for t in range(len(rates)):
         for j in range(k):
@@ -112,14 +62,19 @@ def decayed_steps(
         for j in range(k):
             if violated[j]:
                 i = batches[t, j]
-                squared_norm += row_add(v, gain * share[i] * y[i], rows, i)
-                alpha[i] += gain * share[i]
-        if s * s * squared_norm > radius * radius:  # (eq-pegasos-projection)
+                c = gain * share[i]
+                if is_bounded:
+                    squared_norm += c * y[i] * row_dot(rows, i, v)
+                row_add(v, c * y[i], rows, i)
+                if is_bounded:
+                    squared_norm += c * y[i] * row_dot(rows, i, v)
+                alpha[i] += c
+        if is_bounded and s * s * squared_norm > radius * radius:  # (eq-pegasos-projection)
             s *= radius / (abs(s) * np.sqrt(squared_norm))
     return s
 
 
-@jit()
+@jit(nogil=True)
 def accumulator_steps(
     theta: Vector,
     credit: Vector,
@@ -129,15 +84,17 @@ def accumulator_steps(
     share: Vector,
     draws: Indices,
     lam: float,
+    first: int,
+    harmonic: float,
 ) -> float:
-    """Run eq-soft-svm-sgd from θ = 0, in place; return H = 1 + 1/2 + … + 1/(T − 1).
+    """Take the steps t = first, first + 1, … < T of eq-soft-svm-sgd in place; return H_{T−1}.
 
-    A row that enters θ after step t stays in w_{t+1}, …, w_{T−1}, in total H_{T−1} − H_t times its
-    share of 1/λ. ``credit`` collects H_t times the row, so that H θ − credit sums the iterates.
+    H_t = 1 + 1/2 + … + 1/t, and ``harmonic`` is H_{first−1}. A row that enters θ after step t stays
+    in w_{t+1}, …, w_{T−1}, in total H_{T−1} − H_t times its share of 1/λ. ``credit`` collects H_t
+    times the row, so that H θ − credit sums the iterates.
     """
-    harmonic = 0.0
-    for t in range(len(draws)):
-        i = draws[t]
+    for k in range(len(draws)):
+        i, t = draws[k], first + k
         f = 0.0  # w_0 is 0, not 0/0
         if t > 0:
             harmonic += 1.0 / t
@@ -149,7 +106,7 @@ def accumulator_steps(
     return harmonic
 
 
-@jit()
+@jit(nogil=True)
 def perceptron_pass(w: Vector, rows: RowArrays, y: Vector, order: Indices, rates: Vector) -> int:
     """Apply eq-perceptron to the rows in the given order, in place; return the mistakes."""
     mistakes = 0

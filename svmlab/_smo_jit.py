@@ -1,8 +1,7 @@
 """The inner loop of SMO: select a pair, move it, repeat.
 
-Variable k has sign y[k], box [0, C[k]] and the row ``rows[k]`` of the Gram matrix, so that the two
-multipliers of a regression example can share a row. r[k] is the intercept that would put k on its
-margin (eq-residual).
+Variable k has sign y[k], box [0, C[k]] and row k of the Gram matrix. r[k] is the intercept that
+would put k on its margin (eq-residual).
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ import numpy as np
 from svmlab._jit import jit
 
 MIN_CURVATURE = 1e-12
+PLAIN_SIZE = 200  # variables: with more, a compiled step is worth the wait for the compiler
 STEP_OVERHEAD = 1000  # a step in plain Python costs as much as so many entries of a row
-PLAIN_WORK = 20_000_000  # entries, about a second: before that compiling does not pay
+PLAIN_WORK = 20_000_000  # entries, about a second
 
 
 def loop_for(n_iter: int, n: int) -> Callable[..., Any]:
@@ -27,61 +27,109 @@ def loop_for(n_iter: int, n: int) -> Callable[..., Any]:
     >>> loop_for(0, 100) is minimise.plain, loop_for(10**6, 100) is minimise.compiled
     (True, True)
     """
-    plain = n_iter * (n + STEP_OVERHEAD) < PLAIN_WORK
+    plain = n <= PLAIN_SIZE and n_iter * (n + STEP_OVERHEAD) < PLAIN_WORK
     return minimise.plain if plain else minimise.compiled
 
 
 @jit()
-def minimise(K, rows, y, C, alpha, r, tol, max_iter):  # type: ignore[no-untyped-def]
+def minimise(K, y, C, alpha, r, tol, max_iter):  # type: ignore[no-untyped-def]
     """Move pairs until the violation is at most tol; alpha and r change in place.
 
     Returns the number of steps and the violation by which the loop stopped.
     """
-    diagonal = np.diag(K)[rows]
-    up = np.where(y > 0, alpha < C, alpha > 0)
-    low = np.where(y > 0, alpha > 0, alpha < C)
+    diagonal = np.diag(K).copy()
+    up = np.where(np.where(y > 0, alpha < C, alpha > 0), 0.0, np.inf)  # ∞ is a wall: not in I_up
+    low = np.where(np.where(y > 0, alpha > 0, alpha < C), 0.0, np.inf)
     n_iter = 0
     while True:
-        i, j, violation = select_pair(r, up, low, K, rows, diagonal)
+        i, j, violation = select_pair(r, up, low, K, diagonal)
         if violation <= tol or n_iter >= max_iter:
             break
-        if not take_step(alpha, r, K, rows, y, C, i, j):
+        if not take_step(alpha, r, K, y, C, i, j):
             break  # the step is lost in rounding: float64 can do no better
         for k in (i, j):
-            up[k] = alpha[k] < C[k] if y[k] > 0 else alpha[k] > 0
-            low[k] = alpha[k] > 0 if y[k] > 0 else alpha[k] < C[k]
+            not_full, not_empty = alpha[k] < C[k], alpha[k] > 0
+            up[k] = 0.0 if (not_full if y[k] > 0 else not_empty) else np.inf
+            low[k] = 0.0 if (not_empty if y[k] > 0 else not_full) else np.inf
         n_iter += 1
     return n_iter, violation
 
 
 @jit()
-def select_pair(r, up, low, K, rows, diagonal):  # type: ignore[no-untyped-def]
+def select_pair(r, up, low, K, diagonal):  # type: ignore[no-untyped-def]
     r"""Return i with the largest r in I_up, the j in I_low that gains most, and the violation (B4).
 
     .. math:: j = \arg\max_{j \in I_{low},\ r_j < r_i}
         \frac{(r_i - r_j)^2}{K_{ii} + K_{jj} - 2K_{ij}}  \tag{eq-smo-gain}
     """
-    if not up.any() or not low.any():
-        return 0, 0, -np.inf
-    i = np.argmax(np.where(up, r, -np.inf))
-    lift = np.where(low, r[i] - r, -np.inf)
-    violation = lift.max()
-    lift = np.maximum(lift, 0.0)
-    curvature = np.maximum(diagonal[i] + diagonal - 2.0 * K[rows[i]][rows], MIN_CURVATURE)
-    j = np.argmax(lift * lift / curvature)
+    i = highest(r, up)
+    j, violation = best_partner(r[i] - up[i], r, low, K[i], diagonal[i], diagonal)
     return i, j, violation
 
 
+# What runs over all variables is written for the compiler, which makes vector instructions of it,
+# and once more in numpy for plain Python. Both do the same to the last bit.
+SCAN = {"fastmath": {"nnan", "nsz"}}  # nothing here is nan, and sums keep their order
+
+
+@jit(**SCAN)
+def highest(r, up):  # type: ignore[no-untyped-def]
+    """Return the first index of the largest r − up."""
+    top = -np.inf
+    for k in range(r.size):
+        top = max(top, r[k] - up[k])
+    k = 0
+    while r[k] - up[k] < top:
+        k += 1
+    return k
+
+
+@jit(**SCAN)
+def best_partner(top, r, low, row, own, diagonal):  # type: ignore[no-untyped-def]
+    """Return the first index of the largest gain (eq-smo-gain), and the largest top − r."""
+    best, violation = 0.0, 0.0
+    for k in range(r.size):
+        lift = max(top - (r[k] + low[k]), 0.0)
+        violation = max(violation, lift)
+        best = max(best, lift * lift / max(own + diagonal[k] - 2.0 * row[k], MIN_CURVATURE))
+    for k in range(r.size):
+        lift = max(top - (r[k] + low[k]), 0.0)
+        if lift * lift / max(own + diagonal[k] - 2.0 * row[k], MIN_CURVATURE) == best:
+            break
+    return k, violation
+
+
+def _best_partner_in_numpy(top, r, low, row, own, diagonal):  # type: ignore[no-untyped-def]
+    lift = np.maximum(top - (r + low), 0.0)
+    gain = lift * lift / np.maximum(own + diagonal - 2.0 * row, MIN_CURVATURE)
+    return gain.argmax(), lift.max()
+
+
 @jit()
-def take_step(alpha, r, K, rows, y, C, i, j):  # type: ignore[no-untyped-def]
+def shift(r, t, row_i, row_j):  # type: ignore[no-untyped-def]
+    """Bring the residuals up to date after a step, in place (eq-smo-residual)."""
+    for k in range(r.size):
+        r[k] -= t * (row_i[k] - row_j[k])
+
+
+def _shift_in_numpy(r, t, row_i, row_j):  # type: ignore[no-untyped-def]
+    r -= t * (row_i - row_j)
+
+
+shift.plain = _shift_in_numpy
+highest.plain = lambda r, up: (r - up).argmax()
+best_partner.plain = _best_partner_in_numpy
+
+
+@jit()
+def take_step(alpha, r, K, y, C, i, j):  # type: ignore[no-untyped-def]
     r"""Maximise the dual along a line that keeps Σ αy, inside the box; tell if alpha moved (B5-B7).
 
     .. math:: \alpha(t) = \alpha + t\,(y_i e_i - y_j e_j)  \tag{eq-smo-direction}
     .. math:: t = \frac{r_i - r_j}{K_{ii} + K_{jj} - 2K_{ij}}  \tag{eq-smo-step}
     .. math:: r_k \leftarrow r_k - t\,(K_{ki} - K_{kj})  \tag{eq-smo-residual}
     """
-    row_i, row_j = K[rows[i]], K[rows[j]]
-    curvature = row_i[rows[i]] + row_j[rows[j]] - 2.0 * row_i[rows[j]]
+    curvature = K[i, i] + K[j, j] - 2.0 * K[i, j]
     room_i = C[i] - alpha[i] if y[i] > 0 else alpha[i]
     room_j = alpha[j] if y[j] > 0 else C[j] - alpha[j]
     t = min((r[i] - r[j]) / max(curvature, MIN_CURVATURE), room_i, room_j)  # (eq-smo-step)
@@ -93,5 +141,5 @@ def take_step(alpha, r, K, rows, y, C, i, j):  # type: ignore[no-untyped-def]
         alpha[i] = C[i] if y[i] > 0 else 0.0
     if t == room_j:
         alpha[j] = 0.0 if y[j] > 0 else C[j]
-    r -= t * (row_i - row_j)[rows]  # (eq-smo-residual)
+    shift(r, t, K[i], K[j])
     return alpha[i] != before_i or alpha[j] != before_j

@@ -16,9 +16,8 @@ from svmlab.certificates import box_violation, margin_violations
 from svmlab.dual import weights_from_alpha
 from svmlab.losses import MARGIN_LOSSES
 from svmlab.margins import functional_margins
-from svmlab.primal import primal_objective
-from svmlab.rows import dense, squared_norms, take
-from svmlab.types import CSR, Indices, Matrix, PrimalResult, Rows, Vector, warn_not_converged
+from svmlab.rows import dense, pieces, row_arrays, shuffled, squared_norms, take
+from svmlab.types import Indices, Mask, Matrix, PrimalResult, Rows, Vector, warn_not_converged
 from svmlab.validation import (
     check_choice,
     check_costs,
@@ -31,9 +30,11 @@ from svmlab.validation import (
 
 LOSSES = ("hinge", "squared_hinge")
 PLAIN_UP_TO = 300  # examples: a problem this small is solved before a compiler is ready
+VISITS_BETWEEN_CHECKS = (2, 10)  # an example, where the end seems near and elsewhere
 NEWTON_ROWS = 100  # joint moves of the free variables only where their system is small
 NEWTON_ENTRIES = 1_000_000
 NEWTON_STEPS = 30
+NEWTON_FROM = 10  # epoch: most large problems are solved before
 
 
 class LinearCertificate(NamedTuple):
@@ -50,12 +51,15 @@ class LinearCertificate(NamedTuple):
     dual: float
 
 
-class _Box(NamedTuple):
-    """The dual for one loss: αᵢ ≤ upper, ridge and curvature on the diagonal, lengths ‖xᵢ‖."""
+class _Problem(NamedTuple):
+    """A problem whose parts are checked, with the box of its dual and the lengths ‖xᵢ‖."""
 
-    upper: Vector
-    ridge: Vector
-    curvature: Vector
+    X: Rows
+    y: Vector
+    loss: str
+    costs: Vector
+    is_hard: bool
+    box: loops.Box
     lengths: Vector
 
 
@@ -71,11 +75,16 @@ def dual_coordinate_descent(
 ) -> PrimalResult:
     """Train a linear SVM without intercept, one dual variable at a time (S8, C21).
 
-    An epoch visits all examples in a fresh random order, each by eq-dcd-step. From the second one
-    on it first moves free variables together by eq-dcd-newton, which LIBLINEAR does not: single
-    moves crawl when C is large or rows are nearly parallel. Epochs end when the projected gradient,
-    recomputed from α, is at most ``tol`` everywhere, or at the rounding error of the margins if
-    that is more; for the hinge then 0 ≤ P − D ≤ tol · Σ Cᵢ.
+    An epoch visits the examples in a fresh random order, each by eq-dcd-step. One whose variable
+    stays at its bound then sleeps 1, 2, 4, …, 32 epochs, so that late epochs visit those that still
+    move. From the second epoch on (the eleventh of a large problem) free variables are first moved
+    together by eq-dcd-newton where that pays, which LIBLINEAR does not: single moves crawl when C
+    is large or rows are nearly parallel.
+
+    Where an epoch meets no projected gradient above ``tol`` (or ten visits an example have passed),
+    w and the projected gradients of all examples are recomputed from α. It ends when they are at
+    most ``tol``, or at the rounding error of the margins if that is more, for the hinge then
+    0 ≤ P − D ≤ tol · Σ Cᵢ; otherwise those that are not wake up.
 
     Parameters
     ----------
@@ -92,33 +101,50 @@ def dual_coordinate_descent(
     Returns
     -------
     PrimalResult with ``alpha``, ``w``, the primal value, the dual value as ``bound``, and a history
-    of both and of the violation, one entry an epoch.
+    of both and of the violation, one entry a check; ``n_iter`` and "step" count epochs.
 
     >>> X, y = np.array([[2.0], [-1.0]]), np.array([1.0, -1.0])
     >>> result = dual_coordinate_descent(X, y, C=0.25, tol=1e-9)
     >>> result.w, result.objective, result.bound
     (array([0.5]), 0.25, 0.25)
     """
-    X = check_rows(X)
+    X = check_rows(X, keep_float32=True)
     y = check_signs(y, X.shape[0])
     check_positive(tol=tol)
     check_count(max_iter=max_iter)
     rng = np.random.default_rng(0) if rng is None else rng
-    box = _dual_box(X, C, loss)
-    visited = np.flatnonzero(box.upper > 0.0)
-    alpha, w = np.zeros(len(y)), np.zeros(X.shape[1])
-    rows: list[tuple[float, float, float]] = []
-    for _ in range(max_iter):
-        order = rng.permutation(visited)
-        if rows:
-            _move_together(X, y, box, order, alpha, w)
-        _sweep(X, y, box, order, alpha, w)
+    problem = _problem(X, y, C, loss)
+    n, rows = len(y), row_arrays(X)
+    alpha, w = np.zeros(n), np.zeros(X.shape[1])
+    sleep = loops.Sleep(np.where(problem.box.upper > 0.0, 0, max_iter), np.zeros(n, dtype=np.int64))
+    is_small = n <= PLAIN_UP_TO
+    run = loops.sweep.plain if is_small else loops.sweep.compiled
+    first_joint = 1 if is_small else NEWTON_FROM
+    checks: list[tuple[float, float, float, float]] = []
+    visits = VISITS_BETWEEN_CHECKS[0] * n
+    for epoch in range(max_iter):
+        awake = np.flatnonzero(sleep.until <= epoch)
+        order = awake[shuffled(awake.size, rng)]
+        if epoch >= first_joint:
+            _move_together(problem, order, alpha, w)
+        met = max(
+            (
+                run(rows, y, problem.box, order[piece], epoch, alpha, w, sleep)
+                for piece in pieces(rows, order.size)
+            ),
+            default=0.0,
+        )
+        visits += order.size
+        if not _is_due(met <= tol, visits, n) and epoch + 1 < max_iter:
+            continue
         w = weights_from_alpha(alpha, X, y)  # from scratch: no rounding adds up
-        proof = _certify(alpha, w, X, y, C, loss, box)
-        rows.append((proof.primal, proof.dual, proof.violation))
-        if proof.violation <= max(tol, proof.rounding) or _is_hopeless(proof, box):
+        proof, violated = _certify(alpha, w, problem)
+        checks.append((epoch + 1.0, proof.primal, proof.dual, proof.violation))
+        if proof.violation <= max(tol, proof.rounding) or _is_hopeless(proof, problem):
             break
-    return _result(proof, np.array(rows), tol)
+        sleep.until[violated] = np.minimum(sleep.until[violated], epoch + 1)
+        visits = 0
+    return _result(proof, np.array(checks), tol)
 
 
 def certify_linear(
@@ -141,41 +167,45 @@ def certify_linear(
     """
     y = check_signs(y, X.shape[0])
     alpha = check_vector(alpha, "alpha", X.shape[0])
-    box = _dual_box(X, C, loss)
-    if box_violation(alpha, box.upper) > 0.0:
+    problem = _problem(X, y, C, loss)
+    if box_violation(alpha, problem.box.upper) > 0.0:
         raise ValueError(f"alpha must be in [0, C], got {alpha.min():g} to {alpha.max():g}")
-    return _certify(alpha, weights_from_alpha(alpha, X, y), X, y, C, loss, box)
+    return _certify(alpha, weights_from_alpha(alpha, X, y), problem)[0]
 
 
-def _certify(
-    alpha: Vector, w: Vector, X: Rows, y: Vector, C: float | Vector, loss: str, box: _Box
-) -> LinearCertificate:
-    """Do the work of :func:`certify_linear` for w = Σ αyx and the box at hand."""
-    margins = functional_margins(X, y, w)
-    if _is_hard(C):
+def _certify(alpha: Vector, w: Vector, problem: _Problem) -> tuple[LinearCertificate, Mask]:
+    """Do the work of :func:`certify_linear` for w = Σ αyx; tell also who breaks a condition."""
+    box = problem.box
+    margins = functional_margins(problem.X, problem.y, w)
+    if problem.is_hard:
         smallest = margins.min()
         if smallest <= 0.0:
             dual = float(alpha.sum() - 0.5 * w @ w)
-            return LinearCertificate(alpha, w, np.inf, 0.0, np.inf, dual)
+            everyone = np.ones(alpha.size, dtype=np.bool_)
+            return LinearCertificate(alpha, w, np.inf, 0.0, np.inf, dual), everyone
         alpha, w, margins = alpha / smallest, w / smallest, margins / smallest  # (eq-canonical)
-    primal = (
-        float(0.5 * w @ w)
-        if _is_hard(C)
-        else primal_objective(w, 0.0, X, y, C, MARGIN_LOSSES[loss])
-    )
+    slack_cost = problem.costs @ MARGIN_LOSSES[problem.loss].value(margins)
+    primal = float(0.5 * w @ w + (0.0 if problem.is_hard else slack_cost))  # (eq-primal)
     dual = float(alpha.sum() - 0.5 * w @ w - 0.5 * box.ridge @ alpha**2)
-    violation = margin_violations(margins + box.ridge * alpha, alpha, box.upper).max()
-    rounding = float(np.finfo(float).eps * box.lengths.max() * (alpha @ box.lengths))
-    return LinearCertificate(alpha, w, float(violation), rounding, primal, dual)
+    violations = margin_violations(margins + box.ridge * alpha, alpha, box.upper)
+    rounding = float(np.finfo(float).eps * problem.lengths.max() * (alpha @ problem.lengths))
+    largest = float(violations.max())
+    return LinearCertificate(alpha, w, largest, rounding, primal, dual), violations > 0.0
 
 
-def _is_hopeless(proof: LinearCertificate, box: _Box) -> bool:
+def _is_due(looks_done: bool, visits: int, n: int) -> bool:
+    """Tell whether to check: it costs two visits an example, so not too often where n is large."""
+    near, far = VISITS_BETWEEN_CHECKS
+    return n <= PLAIN_UP_TO or visits >= (near if looks_done else far) * n
+
+
+def _is_hopeless(proof: LinearCertificate, problem: _Problem) -> bool:
     """Tell whether α proves that a margin, never above ‖w‖ / Σα, would be lost in rounding."""
     length = np.linalg.norm(proof.w)
-    return bool(np.isinf(proof.primal) and length <= 1e-8 * proof.alpha @ box.lengths)
+    return bool(np.isinf(proof.primal) and length <= 1e-8 * proof.alpha @ problem.lengths)
 
 
-def _result(proof: LinearCertificate, rows: Matrix, tol: float) -> PrimalResult:
+def _result(proof: LinearCertificate, checks: Matrix, tol: float) -> PrimalResult:
     """Build the answer from its certificate, and warn where it does not meet ``tol``."""
     converged = proof.violation <= max(tol, proof.rounding)
     if not converged:
@@ -185,66 +215,64 @@ def _result(proof: LinearCertificate, rows: Matrix, tol: float) -> PrimalResult:
         warn_not_converged(
             "dual_coordinate_descent", "projected gradient", proof.violation, tol, advice
         )
-    history = dict(zip(("objective", "bound", "violation"), rows.T, strict=True))
     return PrimalResult(
         objective=proof.primal,
         bound=proof.dual,
         violation=proof.violation,
         converged=converged,
-        n_iter=len(rows),
-        history={"step": np.arange(1.0, len(rows) + 1.0), **history},
+        n_iter=int(checks[-1, 0]),
+        history=dict(zip(("step", "objective", "bound", "violation"), checks.T, strict=True)),
         w=proof.w,
         alpha=proof.alpha,
     )
 
 
-def _is_hard(C: float | Vector) -> bool:
-    return bool(np.ndim(C) == 0 and np.isposinf(C))
-
-
-def _dual_box(X: Rows, C: float | Vector, loss: str) -> _Box:
-    """Return bounds, ridge and curvature of the dual, after checking C and the loss."""
+def _problem(X: Rows, y: Vector, C: float | Vector, loss: str) -> _Problem:
+    """Put together what the dual needs, after checking C and the loss."""
     check_choice(loss, LOSSES, "loss")
-    n = X.shape[0]
-    norms = squared_norms(X)
-    if _is_hard(C):
-        if norms.min() == 0.0:
-            raise ValueError(
-                f"C = inf asks for margin 1 everywhere, but row {norms.argmin()} of X is zero; "
-                "drop it, append a bias column or use a finite C"
-            )
-        return _Box(np.full(n, np.inf), np.zeros(n), norms, np.sqrt(norms))
-    costs = check_costs(C, n)
-    if loss == "hinge":
-        return _Box(costs, np.zeros(n), norms, np.sqrt(norms))
-    used = costs > 0.0
-    ridge = np.divide(0.5, costs, out=np.zeros(n), where=used)
-    return _Box(np.where(used, np.inf, 0.0), ridge, norms + ridge, np.sqrt(norms))
+    n, norms = X.shape[0], squared_norms(X)
+    is_hard = bool(np.ndim(C) == 0 and np.isposinf(C))
+    if is_hard and norms.min() == 0.0:
+        raise ValueError(
+            f"C = inf asks for margin 1 everywhere, but row {norms.argmin()} of X is zero; "
+            "drop it, append a bias column or use a finite C"
+        )
+    costs = np.zeros(n) if is_hard else check_costs(C, n)
+    if is_hard or loss == "hinge":
+        box = loops.Box(np.full(n, np.inf) if is_hard else costs, np.zeros(n), norms)
+    else:
+        used = costs > 0.0
+        ridge = np.divide(0.5, costs, out=np.zeros(n), where=used)
+        box = loops.Box(np.where(used, np.inf, 0.0), ridge, norms + ridge)
+    return _Problem(X, y, loss, costs, is_hard, box, np.sqrt(norms))
 
 
-def _sweep(X: Rows, y: Vector, box: _Box, order: Indices, alpha: Vector, w: Vector) -> None:
-    """Visit the examples once, in place; small problems do not wait for a compiler."""
-    sweep = loops.sweep_csr if isinstance(X, CSR) else loops.sweep_dense
-    arrays = X[:3] if isinstance(X, CSR) else (X,)
-    run = sweep.plain if len(y) <= PLAIN_UP_TO else sweep
-    run(*arrays, y, box.upper, box.ridge, box.curvature, order, alpha, w)
-
-
-def _move_together(X: Rows, y: Vector, box: _Box, order: Indices, alpha: Vector, w: Vector) -> None:
+def _move_together(problem: _Problem, order: Indices, alpha: Vector, w: Vector) -> None:
     """Improve the free variables, at most NEWTON_ROWS of them at once, in place."""
+    X, y, (upper, ridge, _) = problem.X, problem.y, problem.box
+    free = order
     for _ in range(NEWTON_STEPS):
-        inside = (alpha > 0.0) & (alpha < box.upper)
-        free = order[inside[order]][:NEWTON_ROWS]
-        if free.size < 2 or free.size * X.shape[1] > NEWTON_ENTRIES:
+        free = free[(alpha[free] > 0.0) & (alpha[free] < upper[free])]
+        some = free[:NEWTON_ROWS]
+        if not _is_worth_it(free.size, some.size, X.shape[1]):
             return
-        Z = y[free, None] * dense(take(X, free))
-        upper, ridge = box.upper[free], box.ridge[free]
-        gradient = Z @ w - 1.0 + ridge * alpha[free]
-        moved = newton_move(alpha[free], gradient, Z, ridge, upper)
-        w += (moved - alpha[free]) @ Z
-        alpha[free] = moved
-        if np.all((moved > 0.0) & (moved < upper)):  # no bound was met: the maximum over these
+        Z = y[some, None] * dense(take(X, some))
+        gradient = Z @ w - 1.0 + ridge[some] * alpha[some]
+        moved = newton_move(alpha[some], gradient, Z, ridge[some], upper[some])
+        w += (moved - alpha[some]) @ Z
+        alpha[some] = moved
+        if np.all((moved > 0.0) & (moved < upper[some])):  # no bound was met: it is the maximum
             return
+
+
+def _is_worth_it(n_free: int, n_rows: int, d: int) -> bool:
+    """Tell whether a joint move of ``n_rows`` free variables gets far enough for what it costs.
+
+    It does where these are a good part of all, or where they nearly span the d dimensions, so that
+    there are directions along which the dual is flat and single moves crawl.
+    """
+    reaches_far = n_free <= 4 * NEWTON_ROWS or d <= 2 * NEWTON_ROWS
+    return reaches_far and n_rows >= 2 and n_rows * d <= NEWTON_ENTRIES
 
 
 def newton_move(alpha: Vector, gradient: Vector, Z: Matrix, ridge: Vector, upper: Vector) -> Vector:

@@ -141,5 +141,5 @@ def solve_cuts(
     beta, k = beta.copy(), len(beta)
     r = sizes - gram @ beta
     loop = loop_for(steps_before, k)
-    steps, _ = loop(gram, np.arange(k), np.ones(k), np.full(k, C), beta, r, tol, INNER_STEPS)
+    steps, _ = loop(gram, np.ones(k), np.full(k, C), beta, r, tol, INNER_STEPS)
     return beta, int(steps)

@@ -61,8 +61,9 @@ def decomposition(
     if not 2 <= working_set <= LARGEST_SET:
         raise ValueError(f"working_set must be 2 to {LARGEST_SET} variables, got {working_set}")
     alpha, history = _climb(K, y, costs, working_set, tol, max_iter)
-    b = intercept(residuals(alpha, K, y), alpha, costs, *movable(alpha, y, costs))
-    proof = measure(alpha, b, K, y, costs)
+    f = K @ (alpha * y)
+    b = intercept(y - f, alpha, costs, *movable(alpha, y, costs))
+    proof = measure(alpha, b, f, y, costs)
     if proof.violation > tol:
         advice = "raise max_iter, scale the data or lower C"
         warn_not_converged("decomposition", "KKT violation", proof.violation, tol, advice)
@@ -94,13 +95,18 @@ def steepest_set(r: Vector, up: Mask, low: Mask, size: int) -> Indices:
     array([0, 2])
     """
     half = size // 2
-    rising = np.flatnonzero(up)
-    rising = rising[np.argsort(-r[rising], kind="stable")[:half]]
-    rest = low.copy()
-    rest[rising] = False
-    falling = np.flatnonzero(rest)
-    falling = falling[np.argsort(r[falling], kind="stable")[:half]]
-    return np.concatenate((rising, falling))
+    rising = _largest(np.where(up, r, -np.inf), half)
+    falls = np.where(low, -r, -np.inf)
+    falls[rising] = -np.inf
+    return np.concatenate((rising, _largest(falls, half)))
+
+
+def _largest(values: Vector, count: int) -> Indices:
+    """Return where the largest values are that are not −∞, the largest one first."""
+    count = min(count, values.size)
+    found = np.argpartition(-values, count - 1)[:count] if count else np.arange(0)
+    found = found[values[found] > -np.inf]
+    return found[np.lexsort((found, -values[found]))]
 
 
 def _climb(
@@ -142,7 +148,6 @@ def _solve_inner(
     """Maximise the dual over the chosen variables, in place; return the steps taken."""
     block, inner = K[np.ix_(chosen, chosen)], alpha[chosen]
     loop = loop_for(steps_before, len(chosen))
-    every = np.arange(len(chosen))
-    steps, _ = loop(block, every, y[chosen], C[chosen], inner, r[chosen], tol, INNER_STEPS)
+    steps, _ = loop(block, y[chosen], C[chosen], inner, r[chosen], tol, INNER_STEPS)
     alpha[chosen] = inner
     return int(steps)

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmlab._sgd_jit import accumulator_steps, form_for, row_arrays
+from svmlab._sgd_jit import accumulator_steps
 from svmlab.losses import hinge_slope
 from svmlab.margins import functional_margins
 from svmlab.primal import regularized_risk
-from svmlab.rows import transposed_times
+from svmlab.rows import form_for, pieces, row_arrays, transposed_times
 from svmlab.scaled_weights import ScaledWeights, dual_bound, shares
 from svmlab.types import Indices, PrimalResult, Rows, Vector
 from svmlab.validation import check_count, check_positive, check_rows, check_signs
@@ -189,8 +189,11 @@ def soft_svm_sgd(
     run = form_for(accumulator_steps, rows, n_steps)
     share = shares(sample_weight, n)
     theta, credit, counts = np.zeros(d), np.zeros(d), np.zeros(n)
-    draws = _draw_batches(n_steps, n, 1, rng)[:, 0]
-    harmonic = run(theta, credit, counts, rows, y, share, draws, lam)
+    harmonic = 0.0
+    for piece in pieces(rows, n_steps):
+        draws = _draw_batches(piece.stop - piece.start, n, 1, rng)[:, 0]
+        state = theta, credit, counts
+        harmonic = run(*state, rows, y, share, draws, lam, piece.start, harmonic)
     w = (harmonic * theta - credit) / (lam * n_steps)
     objective = regularized_risk(w, X, y, lam, share)
     bound = dual_bound(counts / (lam * n_steps), X, y, lam, share)
@@ -211,7 +214,7 @@ def _marks(last: int, every: int) -> Indices:
 
 
 def _check_problem(X: Any, y: ArrayLike, lam: float, n_steps: int) -> tuple[Rows, Vector]:
-    rows = check_rows(X)
+    rows = check_rows(X, keep_float32=True)
     signs = check_signs(y, rows.shape[0])
     check_positive(lam=lam)
     check_count(n_steps=n_steps)

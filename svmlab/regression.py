@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from svmlab.dual import intercept, intercept_interval, movable
-from svmlab.kernels import linear_kernel
+from svmlab.gram import KernelGram, as_gram, whole
 from svmlab.losses import (
     RESIDUAL_LOSSES,
     squared_epsilon_insensitive_loss,
@@ -52,7 +52,7 @@ class RegressionResult(Result):
 
 
 def regularized_regression(
-    X: Rows,
+    X: Rows | KernelGram,
     y: Vector,
     C: float | Vector = 1.0,
     *,
@@ -66,7 +66,8 @@ def regularized_regression(
 
     Parameters
     ----------
-    X : (n, n) Gram matrix, or (n, d) rows, dense or CSR, with ``kernel="linear"``
+    X : (n, n) Gram matrix, as it is or as a :class:`svmlab.gram.KernelGram`, or (n, d) rows, dense
+        or CSR, with ``kernel="linear"``
     y : (n,) targets
     C : cost of the loss: one number, or one an example (sample weights)
     loss : "absolute", "squared", "epsilon_insensitive" or "squared_epsilon_insensitive"
@@ -84,18 +85,22 @@ def regularized_regression(
     epsilon = epsilon if loss.endswith("insensitive") else 0.0
     squared = loss.startswith("squared")
     steps = NEWTON_STEPS if max_iter is None else max_iter
+    if kernel == "precomputed":
+        K = X if isinstance(X, KernelGram) else dense(check_rows(X))
+        if squared:
+            return squared_svr(whole(K), y, C, epsilon, tol=tol, max_iter=steps)
+        return svr(K, y, C, epsilon, tol=tol, max_iter=max_iter)
+    if isinstance(X, KernelGram):
+        raise ValueError('kernel="linear" asks for rows, got a KernelGram')
     X = check_rows(X)
-    if kernel == "linear" and squared:
-        return linear_squared_svr(X, y, C, epsilon, tol=tol, max_iter=steps)
-    K = linear_kernel(X, X) if kernel == "linear" else dense(X)
     if squared:
-        return squared_svr(K, y, C, epsilon, tol=tol, max_iter=steps)
-    result = svr(K, y, C, epsilon, tol=tol, max_iter=max_iter)
-    return replace(result, w=transposed_times(X, result.beta)) if kernel == "linear" else result
+        return linear_squared_svr(X, y, C, epsilon, tol=tol, max_iter=steps)
+    result = svr(KernelGram(X, "linear"), y, C, epsilon, tol=tol, max_iter=max_iter)
+    return replace(result, w=transposed_times(X, result.beta))
 
 
 def svr(
-    K: Matrix,
+    K: Matrix | KernelGram,
     y: Vector,
     C: float | Vector = 1.0,
     epsilon: float = 0.1,
@@ -114,7 +119,7 @@ def svr(
 
     Parameters
     ----------
-    K : (n, n) Gram matrix
+    K : (n, n) Gram matrix, as it is or as a :class:`svmlab.gram.KernelGram`
     y : (n,) targets
     C : cost of the loss: one number, or one an example
     epsilon : half the width of the tube; 0 is the absolute loss
@@ -126,8 +131,8 @@ def svr(
     >>> machine.beta.round(6), round(machine.b, 6)
     (array([-1.,  1.]), 0.0)
     """
-    K = check_gram(K)
-    n = len(K)
+    gram = as_gram(K)
+    n = gram.n
     y, costs = _check_problem(y, C, n, epsilon)
     check_nonnegative(tol=tol)
     check_count(max_iter=1 if max_iter is None else max_iter)
@@ -135,7 +140,7 @@ def svr(
 
     signs, both = np.repeat([1.0, -1.0], n), np.tile(costs, 2)
     targets = np.concatenate((y - epsilon, y + epsilon))
-    found = climb(K, np.tile(np.arange(n), 2), signs, both, targets, tol, limit)
+    found = climb(gram, np.tile(np.arange(n), 2), signs, both, targets, tol, limit)
     beta = found.alpha[:n] - found.alpha[n:]
     alpha = np.maximum(0.0, np.concatenate((beta, -beta)))  # one of the two is enough
     up, low = movable(alpha, signs, both)
@@ -144,7 +149,8 @@ def svr(
     if violation > tol:
         warn_not_converged("svr", "KKT violation", violation, tol, ADVICE)
     return _kernel_result(
-        "epsilon_insensitive", beta, intercept(found.r, alpha, both, up, low), K, y, costs, epsilon,
+        "epsilon_insensitive", beta, intercept(found.r, alpha, both, up, low), gram.times(beta),
+        y, costs, epsilon,
         violation=violation, tol=tol, n_iter=found.n_iter, history=found.history,
     )  # fmt: skip
 
@@ -173,7 +179,17 @@ def kernel_ridge(K: Matrix, y: Vector, C: float | Vector = 1.0) -> RegressionRes
     residual = system @ beta[kept] + b - y[kept]
     violation = float(np.abs(residual).max()) / (np.abs(y).max() or 1.0)
     return _kernel_result(
-        "squared", beta, b, K, y, costs, 0.0, violation=violation, tol=np.inf, n_iter=1, history={}
+        "squared",
+        beta,
+        b,
+        K @ beta,
+        y,
+        costs,
+        0.0,
+        violation=violation,
+        tol=np.inf,
+        n_iter=1,
+        history={},
     )
 
 
@@ -212,7 +228,7 @@ def squared_svr(
     if run.violation > tol:
         warn_not_converged("squared_svr", "stationarity violation", run.violation, tol, ADVICE)
     return _kernel_result(
-        "squared_epsilon_insensitive", run.weights, run.b, K, y, costs, epsilon,
+        "squared_epsilon_insensitive", run.weights, run.b, K @ run.weights, y, costs, epsilon,
         violation=run.violation, tol=tol, n_iter=run.n_iter, history=run.history,
     )  # fmt: skip
 
@@ -337,7 +353,7 @@ def _kernel_result(
     loss: str,
     beta: Vector,
     b: float,
-    K: Matrix,
+    g: Vector,
     y: Vector,
     costs: Vector,
     epsilon: float,
@@ -347,7 +363,7 @@ def _kernel_result(
     n_iter: int,
     history: dict[str, Vector],
 ) -> RegressionResult:
-    g = K @ beta
+    """Build the answer; g = K β is f without b."""
     squared_norm = float(beta @ g)
     return RegressionResult(
         beta=beta,

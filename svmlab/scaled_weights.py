@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmlab._sgd_jit import decayed_steps, form_for, row_arrays
+from svmlab._sgd_jit import decayed_steps
 from svmlab.dual import weights_from_alpha
 from svmlab.primal import cost, regularized_risk
+from svmlab.rows import form_for, pieces, row_arrays
 from svmlab.types import Indices, Rows, Vector
 from svmlab.validation import check_costs
 
@@ -63,8 +64,11 @@ class ScaledWeights:
 
     def step(self, batches: Indices, rates: Vector, radius: float = np.inf) -> None:
         """Take one step for each row of ``batches`` (steps, k) at the rate of the same index."""
-        state, problem = (self.v, self._alpha, self.s), (self._rows, self.y, self.share)
-        self.s = float(self._take_steps(*state, *problem, batches, rates, self.lam, radius))
+        problem, k = (self._rows, self.y, self.share), batches.shape[1]
+        for piece in pieces(self._rows, len(rates), k):
+            state = self.v, self._alpha, self.s
+            some = batches[piece], rates[piece]
+            self.s = float(self._take_steps(*state, *problem, *some, self.lam, radius))
 
     def objective(self) -> float:
         """Return the regularized risk of w."""
@@ -75,7 +79,7 @@ class ScaledWeights:
 
         Cut to the box, their α is feasible in the dual.
         """
-        return dual_bound(self.alpha, self.X, self.y, self.lam, self.share)
+        return dual_bound(self.alpha, self.X, self.y, self.lam, self.share, self.w)
 
 
 def shares(sample_weight: ArrayLike | None, n: int) -> Vector:
@@ -94,7 +98,14 @@ def shares(sample_weight: ArrayLike | None, n: int) -> Vector:
     return np.asarray(weights / weights.mean())
 
 
-def dual_bound(alpha: Vector, X: Rows, y: Vector, lam: float, share: Vector | float = 1.0) -> float:
+def dual_bound(
+    alpha: Vector,
+    X: Rows,
+    y: Vector,
+    lam: float,
+    share: Vector | float = 1.0,
+    w: Vector | None = None,
+) -> float:
     r"""Return a lower bound on the smallest regularized risk, from any α (S9, C20).
 
     .. math::
@@ -104,13 +115,15 @@ def dual_bound(alpha: Vector, X: Rows, y: Vector, lam: float, share: Vector | fl
         \tag{eq-risk-bound}
 
     It is the dual objective times λ; without an intercept, the box is all that the dual asks for.
+    A solver that has kept w = Σ αyx passes it: then it is not computed again unless α is cut.
 
     >>> dual_bound(np.array([1 / 4, 0.0]), np.array([[2.0], [-3.0]]), np.array([1.0, -1.0]), 0.1)
     0.0125
     """
     n = X.shape[0]
-    alpha = np.clip(alpha, 0.0, share * cost(lam, n, "lambda/2"))
-    total, w = alpha.sum(), weights_from_alpha(alpha, X, y)
-    squared_norm = w @ w
+    inside = np.clip(alpha, 0.0, share * cost(lam, n, "lambda/2"))
+    if w is None or not np.array_equal(inside, alpha):
+        w = weights_from_alpha(inside, X, y)
+    total, squared_norm = inside.sum(), w @ w
     tau = 1.0 if squared_norm <= total else total / squared_norm
     return float(lam * (tau * total - 0.5 * tau**2 * squared_norm))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmlab.primal import regularized_risk, slack
-from svmlab.rows import squared_norms, take
+from svmlab.rows import shuffled, squared_norms, take
 from svmlab.scaled_weights import ScaledWeights, shares
 from svmlab.types import PrimalResult, Rows, Vector, warn_not_converged
 from svmlab.validation import (
@@ -25,6 +25,7 @@ from svmlab.validation import (
 )
 
 FACTORS = (100.0, 10.0, 1.0, 0.1, 0.01)
+CALIBRATION_ROWS = 1000
 
 
 def learning_rate(t: Vector, lam: float, eta0: float, t0: float | None = None) -> Vector:
@@ -68,7 +69,7 @@ def calibrate_rate(
     rng: np.random.Generator,
     *,
     factors: tuple[float, ...] = FACTORS,
-    n_rows: int = 1000,
+    n_rows: int = CALIBRATION_ROWS,
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Choose the first rate η₀ by trying several on a subsample for one epoch (M11).
@@ -93,10 +94,24 @@ def calibrate_rate(
     X, y = _check_problem(X, y, lam)
     check_count(n_rows=n_rows)
     check_positive(**{f"factors[{k}]": factor for k, factor in enumerate(factors)})
-    sample = rng.permutation(X.shape[0])[:n_rows]
-    A, y_A, share = take(X, sample), y[sample], shares(sample_weight, X.shape[0])[sample]
+    return _best_rate(X, y, lam, shares(sample_weight, X.shape[0]), rng, factors, n_rows)
+
+
+def _best_rate(
+    X: Rows,
+    y: Vector,
+    lam: float,
+    share: Vector,
+    rng: np.random.Generator,
+    factors: tuple[float, ...] = FACTORS,
+    n_rows: int = CALIBRATION_ROWS,
+) -> float:
+    """Do the work of :func:`calibrate_rate` for a problem that is checked."""
+    n = X.shape[0]
+    sample = rng.permutation(n) if n_rows >= n else rng.choice(n, n_rows, replace=False)
+    A, y_A = take(X, sample), y[sample]
     rates = [factor * typical_rate(A, lam) for factor in factors]
-    costs = [_cost_after_one_epoch(A, y_A, lam, share, rate) for rate in rates]
+    costs = [_cost_after_one_epoch(A, y_A, lam, share[sample], rate) for rate in rates]
     return rates[int(np.argmin(costs))]
 
 
@@ -155,7 +170,7 @@ def svm_sgd(
     validation = check_validation_set(X_val, y_val, X.shape[1])
     n = X.shape[0]
     share = shares(sample_weight, n)
-    eta0 = calibrate_rate(X, y, lam, rng, sample_weight=share) if eta0 is None else eta0
+    eta0 = _best_rate(X, y, lam, share, rng) if eta0 is None else eta0
 
     machine = ScaledWeights(X, y, lam, share, n_visits=n * n_epochs)
     watch = None
@@ -165,7 +180,7 @@ def svm_sgd(
     objectives = []
     for epoch in range(n_epochs):
         rates = learning_rate(np.arange(epoch * n, (epoch + 1.0) * n), lam, eta0, t0)
-        machine.step(rng.permutation(n)[:, None], rates)
+        machine.step(shuffled(n, rng)[:, None], rates)
         if record_objective:
             objectives.append(machine.objective())
         if watch and watch.stops(machine.w):
@@ -284,6 +299,6 @@ def _cost_after_one_epoch(X: Rows, y: Vector, lam: float, share: Vector, eta0: f
 
 
 def _check_problem(X: Any, y: ArrayLike, lam: float) -> tuple[Rows, Vector]:
-    rows = check_rows(X)
+    rows = check_rows(X, keep_float32=True)
     check_positive(lam=lam)
     return rows, check_signs(y, rows.shape[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,15 @@ Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
+Entries: TypeAlias = NDArray[np.floating[Any]]  # float64 or float32
+Columns: TypeAlias = NDArray[np.signedinteger[Any]]  # int64 or int32
 
 
 class CSRLike(Protocol):
     """Anything with the three arrays of compressed sparse rows, such as scipy's ``csr_matrix``."""
 
     @property
-    def data(self) -> NDArray[np.float64]: ...  # noqa: D102
+    def data(self) -> Entries: ...  # noqa: D102
     @property
     def indices(self) -> NDArray[np.integer]: ...  # noqa: D102
     @property
@@ -31,12 +33,14 @@ class CSRLike(Protocol):
 class CSR(NamedTuple):
     """Compressed sparse rows (M12).
 
-    Row i holds ``data[k]`` in column ``indices[k]`` for k in ``indptr[i]:indptr[i + 1]``.
+    Row i holds ``data[k]`` in column ``indices[k]`` for k in ``indptr[i]:indptr[i + 1]``. Columns
+    are int32 or int64, as the caller has them: large data are not copied. For the same reason some
+    solvers also take float32, which they multiply and add up in float64.
     """
 
-    data: NDArray[np.float64]
-    indices: NDArray[np.int64]
-    indptr: NDArray[np.int64]
+    data: Entries
+    indices: Columns
+    indptr: Indices
     shape: tuple[int, int]
 
 

@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmlab.types import CSR, Indices, Matrix, Rows, Vector
+from svmlab._jit import jit
+from svmlab.types import CSR, Columns, Entries, Indices, Matrix, Rows, Vector
+
+NUMPY_BELOW = 200_000  # stored entries that numpy sorts fast enough
+AT_A_TIME = 100_000  # entries that a cache holds
 
 
 def check_matrix(X: ArrayLike, name: str = "X") -> Matrix:
@@ -54,8 +58,12 @@ def check_vector(v: ArrayLike, name: str, length: int | None = None) -> Vector:
     return vector
 
 
-def check_rows(X: Any, name: str = "X") -> Rows:
+def check_rows(X: Any, name: str = "X", *, keep_float32: bool = False) -> Rows:
     """Return X as a matrix, or as ``CSR`` if it has the three arrays of sparse rows.
+
+    Sparse rows share the caller's arrays where their types allow it: float64, float32 if it is to
+    be kept, and int32 or int64 columns. These may be in any order; if a row has one of them twice,
+    the two entries are added up.
 
     >>> check_rows([[0, 1]])
     array([[0., 1.]])
@@ -67,17 +75,22 @@ def check_rows(X: Any, name: str = "X") -> Rows:
     n, d = X.shape
     if n == 0 or d == 0:
         raise ValueError(f"{name} is empty: shape {(n, d)}; it needs at least one row and column")
-    data = np.ascontiguousarray(X.data, dtype=np.float64)
-    indices = np.ascontiguousarray(X.indices, dtype=np.int64)
+    is_single = keep_float32 and X.data.dtype == np.float32
+    is_short = X.indices.dtype == np.int32
+    data: Entries = np.ascontiguousarray(X.data, dtype=np.float32 if is_single else np.float64)
+    indices: Columns = np.ascontiguousarray(X.indices, dtype=np.int32 if is_short else np.int64)
     indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
-    _check_finite(data, name)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(data.sum()):  # a sum needs no memory, and only overflow misleads it
+            _check_finite(data, name)
     if indptr.shape != (n + 1,) or indptr[0] != 0 or indptr[-1] != data.size:
         raise ValueError(f"{name}.indptr must rise from 0 to {data.size} in {n + 1} entries")
     if np.any(np.diff(indptr) < 0):
         raise ValueError(f"{name}.indptr must not fall")
     if indices.size != data.size or (data.size and not 0 <= indices.min() <= indices.max() < d):
         raise ValueError(f"{name}.indices must be {data.size} columns in [0, {d})")
-    return _without_duplicates(CSR(data, indices, indptr, (n, d)))
+    X = CSR(data, indices, indptr, (n, d))
+    return X if _columns_rise(X) or not _holds_a_column_twice(X) else _added_up(X)
 
 
 def is_csr(X: object) -> bool:
@@ -234,19 +247,46 @@ def check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
-def _without_duplicates(X: CSR) -> CSR:
+def _columns_rise(X: CSR) -> bool:
+    """Tell whether the columns of each row rise: they fall only where another row begins."""
+    indices, begins = X.indices, X.indptr[:-1][np.diff(X.indptr) > 0][1:]
+    left, right = indices[:-1], indices[1:]
+    falls = sum(
+        np.count_nonzero(right[k : k + AT_A_TIME] <= left[k : k + AT_A_TIME])
+        for k in range(0, left.size, AT_A_TIME)
+    )
+    return bool(falls == np.count_nonzero(indices[begins] <= indices[begins - 1]))
+
+
+def _added_up(X: CSR) -> CSR:
     """Return rows whose columns rise; entries given for the same column are added up."""
     n, d = X.shape
-    rises = np.diff(X.indices) > 0
-    starts = X.indptr[1:-1]
-    rises[starts[(starts > 0) & (starts < X.indices.size)] - 1] = True
-    if rises.all():
-        return X
     row = np.repeat(np.arange(n), np.diff(X.indptr))
     places, entry = np.unique(row * d + X.indices, return_inverse=True)
     data = np.asarray(np.bincount(entry, weights=X.data, minlength=places.size), dtype=np.float64)
     indptr = np.searchsorted(places, np.arange(n + 1) * d)
     return CSR(data, places % d, indptr, X.shape)
+
+
+def _holds_a_column_twice(X: CSR) -> bool:
+    """Tell whether a row, its columns in any order, has one of them twice."""
+    n, d = X.shape
+    if X.data.size >= NUMPY_BELOW:
+        return bool(meets_a_column_twice(X.indices, X.indptr, d))
+    row = np.repeat(np.arange(n), np.diff(X.indptr))
+    return np.unique(row * d + X.indices).size < X.data.size
+
+
+@jit(nogil=True)
+def meets_a_column_twice(indices: Columns, indptr: Indices, d: int) -> bool:
+    """Go through the rows and remember in which one each column was met last."""
+    met = np.full(d, -1)
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            if met[indices[p]] == i:
+                return True
+            met[indices[p]] = i
+    return False
 
 
 def _is_finite_number(value: object) -> bool:
@@ -260,7 +300,7 @@ def _as_float(values: ArrayLike, name: str) -> Matrix:
     return np.ascontiguousarray(array, dtype=np.float64) if array.ndim else array.astype(np.float64)
 
 
-def _check_finite(array: Matrix, name: str) -> None:
+def _check_finite(array: Entries, name: str) -> None:
     bad = ~np.isfinite(array)
     if bad.any():
         where = [int(k) for k in np.argwhere(bad)[0]]

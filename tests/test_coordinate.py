@@ -10,7 +10,7 @@ from svmlab.coordinate import certify_linear, dual_coordinate_descent, newton_mo
 from svmlab.losses import MARGIN_LOSSES
 from svmlab.margins import functional_margins
 from svmlab.primal import primal_objective
-from svmlab.rows import squared_norms, with_bias_column
+from svmlab.rows import row_arrays, squared_norms, with_bias_column
 from svmlab.types import CSR, ConvergenceWarning
 
 pytestmark = pytest.mark.core
@@ -164,14 +164,15 @@ def test_sparse_and_dense_rows_agree(rng, loss):
 def test_compiled_and_plain_sweeps_agree(rng):
     X, y = overlapping(rng, n=30, d=4)
     X[rng.random(X.shape) < 0.3] = 0.0
-    box = np.full(30, 1.5), np.full(30, 0.1), squared_norms(X) + 0.1
-    order = rng.permutation(30)
+    box = loops.Box(np.full(30, 1.5), np.full(30, 0.1), squared_norms(X) + 0.1)
+    orders = [rng.permutation(30) for _ in range(3)]
     states = []
-    for sweep, rows in ((loops.sweep_dense, (X,)), (loops.sweep_csr, as_csr(X)[:3])):
-        for run in (sweep, sweep.plain):
+    for rows in (row_arrays(X), row_arrays(as_csr(X))):
+        for run in (loops.sweep, loops.sweep.plain):
             alpha, w = np.zeros(30), np.zeros(4)
-            run(*rows, y, *box, order, alpha, w)
-            states.append(np.concatenate((alpha, w)))
+            sleep = loops.Sleep(np.zeros(30, dtype=np.int64), np.zeros(30, dtype=np.int64))
+            met = [run(rows, y, box, order, k, alpha, w, sleep) for k, order in enumerate(orders)]
+            states.append(np.concatenate((alpha, w, met, *sleep)))
     for state in states[1:]:
         np.testing.assert_allclose(state, states[0], atol=1e-12)
 

@@ -47,7 +47,7 @@ from svmlab._smo_jit import minimise
 import numpy as np
 K = np.eye(2)
 alpha, y = np.zeros(2), np.array([1.0, -1.0])
-minimise(K, np.arange(2), y, np.ones(2), alpha, y.copy(), 1e-3, 10)
+minimise(K, y, np.ones(2), alpha, y.copy(), 1e-3, 10)
 print(alpha.tolist(), cache_folder())
 """
 

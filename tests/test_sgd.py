@@ -98,7 +98,8 @@ def test_compiled_and_plain_loops_agree(rng: np.random.Generator) -> None:
             mistakes = getattr(perceptron_pass, form)(w, rows, y, order, rates)
             steps = order.reshape(10, 4), rates[:10], 0.5, 1.0
             s = getattr(decayed_steps, form)(v, alpha, 1.0, rows, y, share, *steps)
-            H = getattr(accumulator_steps, form)(theta, credit, counts, rows, y, share, order, 0.1)
+            run, state = getattr(accumulator_steps, form), (theta, credit, counts)
+            H = run(*state, rows, y, share, order, 0.1, 0, 0.0)
             outcomes.append(np.concatenate((w, v, theta, credit, alpha, counts, [mistakes, s, H])))
         np.testing.assert_allclose(*outcomes, rtol=1e-13)
 

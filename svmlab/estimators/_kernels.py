@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmlab.estimators._base import Examples, SparseAware
-from svmlab.kernels import KERNELS, kernel_matrix
+from svmlab.gram import Kernel, KernelGram, kernel_scores
+from svmlab.kernels import KERNELS
 from svmlab.types import CSR, Indices, Matrix, Rows, Vector
 from svmlab.validation import check_choice, check_positive, check_rows
 
@@ -23,6 +24,7 @@ class KernelMachine(SparseAware):
     degree: int
     gamma: float | str
     coef0: float
+    cache_size: float = 200.0
     gamma_: float
     support_: Indices
     support_vectors_: Any
@@ -52,26 +54,23 @@ class KernelMachine(SparseAware):
         else:
             check_positive(gamma=self.gamma)
 
-    def _training_gram(self, examples: Examples) -> Matrix:
+    def _training_gram(self, examples: Examples) -> Matrix | KernelGram:
         """Settle the width of the kernel and return the Gram matrix of the training set."""
         if self.kernel == "precomputed" or callable(self.kernel):
             self.gamma_ = 0.0
-        else:
-            rows = check_rows(examples.X)
-            self.gamma_ = kernel_width(self.gamma, rows, examples.weights)
-        return self._gram(examples.X, examples.X)
+            return self._given_gram(examples.X, examples.X)
+        rows = check_rows(examples.X)
+        self.gamma_ = kernel_width(self.gamma, rows, examples.weights)
+        return KernelGram(rows, **self._named()._asdict(), cache_size=self.cache_size)
 
-    def _gram(self, X: Any, Z: Any) -> Matrix:
-        if self.kernel == "precomputed":
+    def _named(self) -> Kernel:
+        return Kernel(str(self.kernel), self.gamma_, self.degree, self.coef0)
+
+    def _given_gram(self, X: Any, Z: Any) -> Matrix:
+        if not callable(self.kernel):
             return np.asarray(X)
-        if callable(self.kernel):
-            K = self.kernel(X, Z)
-            return np.asarray(K.toarray() if hasattr(K, "toarray") else K, dtype=np.float64)
-        left = check_rows(X)
-        right = left if Z is X else check_rows(Z)
-        return kernel_matrix(
-            self.kernel, left, right, gamma=self.gamma_, degree=self.degree, coef0=self.coef0
-        )
+        K = self.kernel(X, Z)
+        return np.asarray(K.toarray() if hasattr(K, "toarray") else K, dtype=np.float64)
 
     def _keep(
         self,
@@ -93,16 +92,27 @@ class KernelMachine(SparseAware):
     def _scores(self, X: Any) -> Matrix:
         """Return f of each row for each machine, (n, m), in blocks of rows."""
         X = self._check_new(X)
-        scores = np.tile(self.intercept_, (X.shape[0], 1))
         if self.kernel == "linear":
-            return np.asarray(X @ self._coef.T + scores)
-        for start in range(0, X.shape[0] if self.support_.size else 0, BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
+            return np.asarray(X @ self._coef.T + self.intercept_)
+        if self.support_.size == 0:
+            return np.tile(self.intercept_, (X.shape[0], 1))
+        if self.kernel == "precomputed" or callable(self.kernel):
+            return self._given_scores(X) + self.intercept_
+        vectors = check_rows(self.support_vectors_)
+        return (
+            kernel_scores(check_rows(X), vectors, self.dual_coef_, self._named()) + self.intercept_
+        )
+
+    def _given_scores(self, X: Any) -> Matrix:
+        """Return f without its intercept for a kernel that is not ours, in blocks of rows."""
+        scores = np.empty((X.shape[0], len(self.dual_coef_)))
+        for start in range(0, X.shape[0], BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
             if self.kernel == "precomputed":
-                K = X[block][:, self.support_]
+                K = X[rows][:, self.support_]
             else:
-                K = self._gram(X[block], self.support_vectors_)
-            scores[block] += K @ self.dual_coef_.T
+                K = self._given_gram(X[rows], self.support_vectors_)
+            scores[rows] = K @ self.dual_coef_.T
         return scores
 
 

@@ -177,17 +177,19 @@ class SGDSVC(LinearClassifier):
         rng = generator(self.random_state)
         rows, codes = rows_of(examples, self.fit_intercept), examples.y
         train, held_out = np.arange(codes.size), None
+        X_train, X_val = rows, None
         if self.early_stopping:
             train, held_out = split_off_validation(codes, self.validation_fraction, rng)
+            X_train, X_val = take(rows, train), take(rows, held_out)
         machines = [
             svm_sgd(
-                rows if held_out is None else take(rows, train),
+                X_train,
                 s[train],
                 self.lam,
                 n_epochs=self.max_iter,
                 rng=rng,
                 eta0=self.eta0,
-                X_val=None if held_out is None else take(rows, held_out),
+                X_val=X_val,
                 y_val=None if held_out is None else s[held_out],
                 patience=self.n_iter_no_change,
                 record_objective=False,
@@ -258,11 +260,13 @@ class Perceptron(LinearClassifier):
         rng = generator(self.random_state)
         rows, codes = rows_of(examples, self.fit_intercept), examples.y
         train, held_out = np.arange(codes.size), None
+        X_train, X_val = rows, None
         if self.stop == "validation_error":
             train, held_out = split_off_validation(codes, self.validation_fraction, rng)
+            X_train, X_val = take(rows, train), take(rows, held_out)
         machines = [
             perceptron(
-                take(rows, train),
+                X_train,
                 s[train],
                 rate=self.eta0,
                 stop=self.stop,
@@ -270,7 +274,7 @@ class Perceptron(LinearClassifier):
                 patience=self.n_iter_no_change,
                 min_rate=self.min_rate,
                 rng=rng if self.shuffle else None,
-                X_val=None if held_out is None else take(rows, held_out),
+                X_val=X_val,
                 y_val=None if held_out is None else s[held_out],
             )
             for s in one_versus_rest_signs(codes, len(self.classes_))

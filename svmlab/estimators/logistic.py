@@ -15,6 +15,7 @@ from svmlab.estimators._base import (
     weights_with_classes,
 )
 from svmlab.estimators._kernels import KernelMachine
+from svmlab.gram import whole
 from svmlab.logistic import kernel_logistic_regression, logistic_regression, sigmoid
 from svmlab.types import Matrix, Vector
 from svmlab.validation import check_positive, check_rows
@@ -161,7 +162,7 @@ class KernelLogisticRegression(KernelMachine, _Probabilities):
         self._check_kernel()
         examples = self._check_classification(X, y, sample_weight)
         costs = self.C * weights_with_classes(self.class_weight, self.classes_, examples)
-        K = self._training_gram(examples)
+        K = whole(self._training_gram(examples))
         signs = one_versus_rest_signs(examples.y, len(self.classes_))
         machines = [
             kernel_logistic_regression(K, s, costs, tol=self.tol, max_iter=self.max_iter)

@@ -109,7 +109,7 @@ class SVR(RegularizedRegression):
     tol : largest KKT violation accepted
     C : cost of the loss, above 0
     epsilon : half the width of the tube
-    cache_size : accepted for compatibility; the Gram matrix is held as a whole
+    cache_size : megabytes for rows of the Gram matrix, which is never formed as a whole
     max_iter : steps at most, −1 for no limit
 
     >>> X, y = [[-1.0], [1.0]], [-3.0, 3.0]

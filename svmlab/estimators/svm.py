@@ -41,7 +41,7 @@ class SVC(KernelMachine, ScoringClassifier):
     degree, gamma, coef0 : of the kernel (γ x·z + coef0)^degree or exp(−γ‖x − z‖²). ``"scale"`` is
         1 / (d · Var X), the variance counting each row by its sample weight; ``"auto"`` is 1 / d
     tol : largest KKT violation accepted (eq-violation)
-    cache_size : accepted for compatibility; the Gram matrix is held as a whole
+    cache_size : megabytes for rows of the Gram matrix, which is never formed as a whole
     class_weight : None, dict or ``"balanced"`` (eq-class-weight): multiplies C. S5's costs C/N± are
         ``"balanced"`` with 2C/n for C
     max_iter : steps at most, −1 for no limit
@@ -94,10 +94,10 @@ class SVC(KernelMachine, ScoringClassifier):
         self._check_kernel()
         examples = self._check_classification(X, y, sample_weight)
         costs = self.C * weights_with_classes(self.class_weight, self.classes_, examples)
-        K = self._training_gram(examples)
+        gram = self._training_gram(examples)
         signs = one_versus_rest_signs(examples.y, len(self.classes_))
         limit = None if self.max_iter == -1 else self.max_iter
-        machines = [solve_dual(K, s, costs, tol=self.tol, max_iter=limit) for s in signs]
+        machines = [solve_dual(gram, s, costs, tol=self.tol, max_iter=limit) for s in signs]
 
         signed = np.array([m.alpha * s for m, s in zip(machines, signs, strict=True)])
         used = np.flatnonzero(signed.any(axis=0))

@@ -1,0 +1,276 @@
+"""Gram matrices by rows: the same values, bounded memory, machines that are proved in float64."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from svmlab import SVC, SVR, certify, smo
+from svmlab._gram_jit import add_long_rows, add_rows, sparse_products, store
+from svmlab.gram import Kernel, KernelBlocks, KernelGram, kernel_scores, whole
+from svmlab.kernels import KERNELS, kernel_decision, kernel_matrix
+from svmlab.regression import svr
+from svmlab.smo import solve_dual
+from svmlab.types import ConvergenceWarning
+from svmlab.validation import check_rows
+
+PARAMETERS = {"gamma": 0.3, "degree": 3, "coef0": 0.5}
+FORMS = ["dense", "full CSR", "thin CSR"]
+
+
+def rows_in(form, rng, n, d=30):
+    """Rows, as a dense matrix and in the form asked for."""
+    X = rng.normal(size=(n, d))
+    if form == "thin CSR":
+        X[rng.random((n, d)) > 0.1] = 0.0
+    return X, X if form == "dense" else check_rows(sparse.csr_matrix(X))
+
+
+def two_classes(rng, n, d=5, noise=0.5):
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, 0] + X[:, 1] ** 2 - 1.0 + noise * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_values_are_those_of_the_kernel(form, kernel, rng):
+    X, rows = rows_in(form, rng, 700)
+    K = kernel_matrix(kernel, X, **PARAMETERS)
+    size = np.abs(K).max()
+    gram = KernelGram(rows, kernel, **PARAMETERS)
+    v = np.where(rng.random(700) < 0.5, rng.normal(size=700), 0.0)
+    np.testing.assert_allclose(gram.times(v), K @ v, atol=1e-11 * size)
+    some = rng.permutation(700)[:40]
+    np.testing.assert_allclose(gram.block(some), K[np.ix_(some, some)], atol=1e-13 * size)
+    np.testing.assert_allclose(whole(gram), K, atol=1e-13 * size)
+    for dtype, close in ((np.float32, 1e-5), (np.float64, 1e-13)):
+        kept, places = gram.fetch(some, dtype)
+        assert kept.dtype == dtype
+        np.testing.assert_allclose(kept[places], K[some], atol=close * size)
+
+
+def test_rows_that_were_not_asked_for_longest_make_room(rng):
+    X = rng.normal(size=(4000, 3))
+    gram = KernelGram(X, gamma=0.5, cache_size=1.0)
+    assert gram.capacity(np.float32) == 2**20 // (4 * 4000)
+    assert gram.precision() == np.float32
+    computed = []
+    meet = KernelBlocks.meet
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            KernelBlocks, "meet", lambda self, Z: computed.append(len(Z)) or meet(self, Z)
+        )
+        for index in (np.arange(60), np.arange(30, 90), np.arange(30, 60), np.arange(30)):
+            kept, places = gram.fetch(index, np.float32)
+            np.testing.assert_allclose(
+                kept[places], kernel_matrix("rbf", X[index], X, gamma=0.5), atol=1e-5
+            )
+            assert len(kept) == 65
+    # The second request needs 30 new rows and evicts 25 of the first; the last finds 5 there.
+    assert computed == [60, 30, 25]
+
+
+def test_the_cache_bounds_the_memory(rng):
+    X, y = two_classes(rng, 6000, d=10)
+    solve_dual(KernelGram(X[:1500], gamma=0.1, cache_size=1.0), y[:1500])  # what is kept for good
+    tracemalloc.start()
+    solve_dual(KernelGram(X, gamma=0.1, cache_size=20.0), y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6 + 15e6  # all of K would be 288 MB
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rounds_and_one_set_find_the_same_machine(form, kernel, rng, monkeypatch):
+    X, rows = rows_in(form, rng, 400, d=12)
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=400) > 0, 1.0, -1.0)
+    gram = KernelGram(rows, kernel, **PARAMETERS, cache_size=0.5)
+    whole_set = solve_dual(gram, y, 0.5, tol=1e-6)
+    monkeypatch.setattr(smo, "WHOLE", 100)
+    rounds = solve_dual(gram, y, 0.5, tol=1e-6)
+    assert rounds.converged
+    assert len(rounds.history["step"]) != len(whole_set.history["step"])
+    assert rounds.objective == pytest.approx(whole_set.objective, rel=1e-6)
+    proof = certify(rounds.alpha, rounds.b, kernel_matrix(kernel, X, **PARAMETERS), y, 0.5)
+    assert proof.violation == pytest.approx(rounds.violation, abs=1e-9)
+    assert proof.violation <= 1e-6 + 1e-9
+    assert proof.dual == pytest.approx(rounds.bound, rel=1e-9)
+    assert proof.primal == pytest.approx(rounds.objective, rel=1e-9)
+
+
+def test_regression_by_rounds(rng, monkeypatch):
+    x = np.sort(rng.uniform(-3, 3, 500))
+    y = np.sin(x) + 0.1 * rng.normal(size=500)
+    gram = KernelGram(x[:, None], gamma=1.0, cache_size=0.5)
+    one_set = svr(gram, y, 1.0, 0.05, tol=1e-5)
+    monkeypatch.setattr(smo, "WHOLE", 100)
+    rounds = svr(gram, y, 1.0, 0.05, tol=1e-5)
+    assert rounds.converged
+    assert rounds.objective == pytest.approx(one_set.objective, rel=1e-5)
+    assert rounds.gap <= 1e-5 * 500
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
+def test_what_float32_cannot_tell_is_proved_in_float64(C, rng):
+    X, y = two_classes(rng, 1200, d=4, noise=0.1)
+    X = 30.0 + X * [1.0, 1.0, 10.0, 0.1]  # far from the origin: squared lengths lose the distances
+    gram = KernelGram(X, gamma=0.05, cache_size=1.0)
+    assert gram.precision() == np.float32
+    machine = solve_dual(gram, y, C)
+    proof = certify(machine.alpha, machine.b, kernel_matrix("rbf", X, gamma=0.05), y, C)
+    assert machine.converged
+    assert proof.violation <= 1e-3 + 1e-7
+    assert proof.violation == pytest.approx(machine.violation, abs=1e-7)
+
+
+def test_a_limit_of_steps_is_said(rng):
+    X, y = two_classes(rng, 1100)
+    with pytest.warns(ConvergenceWarning, match="50 steps were not enough"):
+        machine = solve_dual(KernelGram(X, gamma=0.5), y, max_iter=50)
+    assert not machine.converged
+    assert machine.n_iter == 50
+
+
+@pytest.fixture(scope="module")
+def machine():
+    """A machine of 1,500 examples, trained by rounds, and what it was trained on."""
+    X, y = two_classes(np.random.default_rng(1), 1500)
+    return X, y, SVC(gamma=0.3, C=2.0, tol=1e-4).fit(X, y)
+
+
+def agree(one, other, X, tol=2e-3):
+    np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=tol)
+
+
+def test_the_order_of_examples_does_not_matter(machine, rng):
+    X, y, fitted = machine
+    order = rng.permutation(len(y))
+    agree(fitted, SVC(gamma=0.3, C=2.0, tol=1e-4).fit(X[order], y[order]), X)
+
+
+def test_two_copies_with_half_the_cost_are_one_example(machine):
+    X, y, fitted = machine
+    twice = SVC(gamma=0.3, C=1.0, tol=1e-4).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    agree(fitted, twice, X)
+
+
+def test_scaling_the_rows_is_scaling_gamma(machine):
+    X, y, fitted = machine
+    scaled = SVC(gamma=0.3 / 16.0, C=2.0, tol=1e-4).fit(4.0 * X, y)
+    np.testing.assert_allclose(
+        fitted.decision_function(X), scaled.decision_function(4.0 * X), atol=2e-3
+    )
+
+
+def test_sparse_and_dense_rows_are_the_same(machine):
+    X, y, fitted = machine
+    agree(fitted, SVC(gamma=0.3, C=2.0, tol=1e-4).fit(sparse.csr_matrix(X), y), X)
+
+
+def test_the_same_data_give_the_same_machine(machine):
+    X, y, fitted = machine
+    SVC(gamma=0.1).fit(X[:300], y[:300])
+    again = SVC(gamma=0.3, C=2.0, tol=1e-4).fit(X, y)
+    np.testing.assert_array_equal(fitted.dual_coef_, again.dual_coef_)
+    np.testing.assert_array_equal(fitted.intercept_, again.intercept_)
+
+
+def test_a_small_cache_finds_the_same_machine(machine):
+    X, y, fitted = machine
+    agree(fitted, SVC(gamma=0.3, C=2.0, tol=1e-4, cache_size=0.5).fit(X, y), X)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scores_are_those_of_the_formula(form, kernel, rng):
+    X, rows = rows_in(form, rng, 900)
+    S, vectors = rows_in(form, rng, 600)
+    coef = rng.normal(size=(2, 600))
+    scores = kernel_scores(rows, vectors, coef, Kernel(kernel, **PARAMETERS))
+    for k in range(2):
+        slow = kernel_decision(S, coef[k], 0.0, X, kernel, **PARAMETERS)
+        np.testing.assert_allclose(scores[:, k], slow, atol=1e-10 * np.abs(slow).max())
+
+
+def test_scores_need_little_memory(rng):
+    X, S = rng.normal(size=(20_000, 4)), rng.normal(size=(2000, 4))
+    kernel_scores(X[:300], S, np.ones((1, 2000)))
+    tracemalloc.start()
+    kernel_scores(X, S, np.ones((1, 2000)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6  # the whole matrix would be 320 MB
+
+
+def test_plain_and_compiled_loops_agree(rng):
+    table, weights, places = rng.normal(size=(50, 3000)), rng.normal(size=30), rng.permutation(50)
+    places = places[:30]
+    X = check_rows(sparse.csr_matrix(rng.normal(size=(20, 50)) * (rng.random((20, 50)) < 0.2)))
+    for loop, make in (
+        (add_rows, lambda out: (out[0], weights, table, places)),
+        (add_long_rows, lambda out: (out[0], weights, table, places)),
+        (sparse_products, lambda out: (*X[:3], table, out[:20])),
+        (store, lambda out: (table[:20], out, places[:20])),
+    ):
+        made = [np.ones((50, 3000)), np.ones((50, 3000))]
+        loop.plain(*make(made[0]))
+        loop.compiled(*make(made[1]))
+        assert not np.array_equal(made[0], np.ones((50, 3000)))
+        np.testing.assert_allclose(made[0], made[1], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cache_size": 0.0}, "cache_size must be"),
+        ({"gamma": -1.0}, "gamma must be"),
+        ({"degree": 0}, "degree must be"),
+        ({"kernel": "sigmoid"}, "kernel must be"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        KernelGram(np.eye(2), **options)
+
+
+def test_regressors_use_rows_too(rng):
+    X = rng.uniform(-2, 2, size=(700, 2))
+    y = np.sin(X[:, 0]) + X[:, 1]
+    machine = SVR(gamma=0.5, C=1.0, epsilon=0.05, cache_size=1.0).fit(X, y)
+    assert machine.score(X, y) > 0.95
+
+
+ENDLESS = """
+import numpy as np
+from svmlab import SVC
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20_000, 20))
+y = np.sign(rng.normal(size=20_000))
+SVC(C=10.0, gamma=0.01).fit(X[:1100], y[:1100])  # compiles
+print("begin", flush=True)
+SVC(C=1e6, gamma=0.01).fit(X, y)
+"""
+
+
+def test_a_key_press_stops_a_fit():
+    run = [sys.executable, "-c", ENDLESS + 'print("begin", flush=True)\nSVC(C=1e6).fit(X, y)\n']
+    with subprocess.Popen(
+        run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begin\n"
+        time.sleep(1.0)
+        os.kill(process.pid, signal.SIGINT)
+        began = time.monotonic()
+        _, errors = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in errors
+    assert time.monotonic() - began < 12.0  # three seconds, and slack for a busy machine
