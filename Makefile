@@ -85,8 +85,14 @@ core-test: .cache/core/ready ## the core where numpy is all there is, and withou
 selftest: .venv/ready ## prove the checks: correct variants accepted, known mistakes caught
 	$(PY) -m autograder selftest
 
-bench: .venv/ready ## the lectures' tables of training times, on this machine
+bench: .venv/bench-ready ## training times on this machine: the lectures' tables, ours beside the peers' (SVMLAB_DATA=…)
 	$(PY) benchmarks/lectures.py --json .cache/bench/lectures.json
+	$(PY) benchmarks/solvers.py --json .cache/bench/solvers.json --figure .cache/bench/growth.svg
+
+.venv/bench-ready: .venv/ready
+	@$(PY) -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --editable '.[bench]' 2> >(grep -v '^WARNING: Location' >&2)
+	@touch $@
 
 format: .venv/ready ## put the code into house format
 	$(PY) -m ruff check --fix .

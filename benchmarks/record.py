@@ -1,4 +1,4 @@
-"""What every benchmark shares: timing, tables, and a record of where the figures come from."""
+"""What every benchmark shares: timing, tables, progress, a record of where figures come from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 Row = dict[str, Any]
-PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "svmlab")
+PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "scikit-learn-intelex", "svmlab")
+BAR = 20
 
 
 def timed(work: Callable[[], Answer]) -> tuple[float, Answer]:
@@ -36,8 +37,44 @@ def table(rows: list[Row]) -> str:
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
+class Progress:
+    """Says on stderr what runs now: a bar on a terminal, elsewhere a line where a case begins."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done, self.case = total, 0, ""
+        self.on_terminal = sys.stderr.isatty()
+
+    def begin(self, case: str) -> None:
+        """Say that the next case begins."""
+        self.case = case
+        self.tell("")
+        if not self.on_terminal:
+            print(f"[{self.done + 1}/{self.total}] {case}", file=sys.stderr, flush=True)
+
+    def tell(self, what: str) -> None:
+        """Say what of the case runs now."""
+        if self.on_terminal:
+            filled = BAR * self.done // max(self.total, 1)
+            bar = "█" * filled + "·" * (BAR - filled)
+            text = f"{bar} {self.done}/{self.total}  {self.case}  {what}"
+            print(f"\r\033[K{text[: _columns()]}", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Count the case as done, and leave the line free for its table."""
+        self.done += 1
+        if self.on_terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _columns() -> int:
+    return (os.get_terminal_size(sys.stderr.fileno()).columns or 80) - 1  # 0 is unknown
+
+
 def circumstances() -> Row:
-    """Return machine, date, command and versions, to stand beside the figures."""
+    """Return machine, date, command and versions, to stand beside the figures.
+
+    Of a folder outside the project the command shows the last part only.
+    """
     versions = {}
     for package in PACKAGES:
         try:
@@ -46,7 +83,7 @@ def circumstances() -> Row:
             versions[package] = "not installed"
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": " ".join([Path(sys.argv[0]).name, *map(_without_folders, sys.argv[1:])]),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
         "python": platform.python_version(),
         "versions": versions,
@@ -73,5 +110,11 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _without_folders(argument: str) -> str:
+    return f"…/{Path(argument).name}" if Path(argument).is_absolute() else argument
+
+
 def _text(value: object) -> str:
+    if value is None:
+        return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
