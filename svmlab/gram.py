@@ -215,7 +215,7 @@ class KernelGram:
             self._time = 0
         self._time += 1
         self._asked[self._place[index[self._place[index] >= 0]]] = self._time
-        missing = index[self._place[index] < 0]
+        missing = np.unique(index[self._place[index] < 0])  # the two of an example share a row
         if missing.size:
             places = np.argpartition(self._asked, missing.size - 1)[: missing.size]
             evicted = self._owner[places]

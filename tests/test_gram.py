@@ -78,6 +78,16 @@ def test_rows_that_were_not_asked_for_longest_make_room(rng):
     assert computed == [60, 30, 25]
 
 
+def test_what_is_fetched_is_right_whatever_was_fetched_before(rng):
+    X = rng.normal(size=(3000, 3))
+    gram = KernelGram(X, gamma=0.5, cache_size=0.5)
+    K = kernel_matrix("rbf", X, gamma=0.5)
+    for _ in range(50):
+        index = rng.integers(60, size=40)  # with repetitions; 43 rows fit
+        kept, places = gram.fetch(index, np.float32)
+        np.testing.assert_allclose(kept[places], K[index], atol=1e-5)
+
+
 def test_the_cache_bounds_the_memory(rng):
     X, y = two_classes(rng, 6000, d=10)
     solve_dual(KernelGram(X[:1500], gamma=0.1, cache_size=1.0), y[:1500])  # what is kept for good
