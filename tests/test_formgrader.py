@@ -187,7 +187,8 @@ def test_the_button_gives_the_whole_sample_class_the_same_grades(
     run("autograder", "grade", HOMEWORK, "--course", str(course), course=course, folder=tmp_path)
     with serve(other, tmp_path) as formgrader:
         formgrader.open(tab, f"manage_submissions/{HOMEWORK}")
-        for student in sorted(listed(tab)):
+        everyone = {sample.student for sample in samples}
+        for student in sorted(listed(tab).keys() & everyone):  # others were graded by another test
             assert "Successfully autograded" in press_autograde(tab, student), student
     by_button, by_command = gradebook(other), gradebook(course)
     for sample in samples:

@@ -8,6 +8,7 @@ in its chapter, as a link.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -32,16 +33,21 @@ def escape_prose(
     for k, line in enumerate(lines):
         formula = line.startswith(".. math::") or (formula and (not line or line.startswith(" ")))
         if not formula and not line.lstrip().startswith((">>>", "...")):
-            parts = line.split("``")  # every second one is a literal
-            parts[::2] = [FITTED.sub(r"``\1``", part.replace("|", r"\|")) for part in parts[::2]]
-            lines[k] = "``".join(parts)
+            lines[k] = in_prose(lambda part: FITTED.sub(r"``\1``", part.replace("|", r"\|")), line)
+
+
+def in_prose(change: Callable[[str], str], line: str) -> str:
+    """Change what is not a literal."""
+    parts = line.split("``")
+    parts[::2] = map(change, parts[::2])
+    return "``".join(parts)
 
 
 def link_names(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Link the lecture results of the first sentence, and equations named in the text."""
     for k, line in enumerate(lines):
-        if not line.lstrip().startswith((">>>", "...")) and "``" not in line:
-            lines[k] = CITED.sub(r":eq:`\1`", line)
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[k] = in_prose(lambda part: CITED.sub(r":eq:`\1`", part), line)
     for k, line in enumerate(lines[: lines.index("") if "" in lines else len(lines)]):
         lines[k] = RESULTS.sub(lambda group: RESULT.sub(_to_map, group[0]), line)
 
