@@ -8,17 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from svmlab._jit import jit
-from svmlab.rows import RowArrays, form_for, row_add, row_arrays, row_dot
+from svmlab.rows import RowArrays, row_add, row_dot
 from svmlab.types import Indices, Vector
-
-__all__ = [
-    "RowArrays",
-    "accumulator_steps",
-    "decayed_steps",
-    "form_for",
-    "perceptron_pass",
-    "row_arrays",
-]
 
 SMALLEST_SCALE = 1e-9  # below it w = s v loses digits, and at s = 0 there is nothing to divide by
 

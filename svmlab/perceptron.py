@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmlab._sgd_jit import form_for, perceptron_pass, row_arrays
+from svmlab._sgd_jit import perceptron_pass
 from svmlab.losses import zero_one_loss
 from svmlab.margins import functional_margins
+from svmlab.rows import form_for, row_arrays
 from svmlab.sgd import epochs_without_progress
 from svmlab.types import Indices, PrimalResult, Rows, Vector, warn_not_converged
 from svmlab.validation import (

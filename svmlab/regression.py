@@ -20,7 +20,6 @@ from svmlab.losses import (
 )
 from svmlab.newton import SmoothLoss, newton_kernel, newton_rows
 from svmlab.rows import dense, times, transposed_times, with_bias_column
-from svmlab.smo import climb
 from svmlab.types import Matrix, Result, Rows, Vector, warn_not_converged
 from svmlab.validation import (
     check_choice,
@@ -32,6 +31,7 @@ from svmlab.validation import (
     check_rows,
     check_vector,
 )
+from svmlab.working_sets import climb
 
 LOSSES = tuple(RESIDUAL_LOSSES)
 FORMS = ("precomputed", "linear")
@@ -115,7 +115,8 @@ def svr(
         - \tfrac12 \beta^T K \beta,\quad \beta = \alpha - \alpha^*,\quad
         0 \le \alpha_i, \alpha_i^* \le C_i,\quad \sum_i \beta_i = 0  \tag{eq-svr-dual}
 
-    To :func:`svmlab.smo.climb` these are 2n variables with signs +1 and −1 and targets y ∓ ε.
+    To :func:`svmlab.working_sets.climb` these are 2n variables with signs +1 and −1 and targets
+    y ∓ ε.
 
     Parameters
     ----------

@@ -6,17 +6,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from svmlab._gram_jit import add_long_rows
-from svmlab._smo_jit import loop_for, minimise
 from svmlab.certificates import measure
-from svmlab.decomposition import steepest_set
-from svmlab.dual import intercept, intercept_interval, movable
-from svmlab.gram import Gram, KernelGram, WholeGram, as_gram
-from svmlab.types import DualResult, Indices, Matrix, Vector, warn_not_converged
+from svmlab.dual import intercept, movable
+from svmlab.gram import KernelGram, as_gram
+from svmlab.types import DualResult, Matrix, Vector, warn_not_converged
 from svmlab.validation import (
     check_costs,
     check_count,
@@ -25,13 +20,9 @@ from svmlab.validation import (
     check_positive,
     check_signs,
 )
+from svmlab.working_sets import climb
 
 MIN_STEP = 1e-5  # a smaller move of alpha_j counts as none
-MAX_REFRESHES = 20
-WHOLE = 1024  # variables at most that are one working set
-LARGEST_SET = 512  # variables of a working set; at most one in eight
-STEPS_A_VARIABLE = 100  # at most, in one round
-INNER_SHARE = 0.1  # a round ends when its violation has fallen to that share
 
 
 def error(k: int, alpha: Vector, b: float, K: Matrix, y: Vector) -> float:
@@ -326,138 +317,3 @@ def solve_dual(
         n_iter=n_iter,
         history=history,
     )
-
-
-class _Whole:
-    """One working set of all variables: their Gram matrix is there, and r stays up to date."""
-
-    def __init__(self, gram: Gram, rows: Indices, y: Vector, C: Vector) -> None:
-        self.K, self.y, self.C = gram.block(rows), y, C
-
-    def improve(
-        self, alpha: Vector, r: Vector, violation: float, tol: float, n_iter: int, limit: int
-    ) -> int:
-        """Move pairs, in place, until it is time to look at the progress; return their number."""
-        loop = loop_for(n_iter, len(alpha))
-        limit = min(limit, max(len(alpha) if loop is minimise.compiled else 1, n_iter // 10))
-        steps, _ = loop(self.K, self.y, self.C, alpha, r, tol, limit)
-        return int(steps)
-
-    def residuals(self, alpha: Vector, targets: Vector) -> Vector:
-        """Return r from scratch (eq-residual)."""
-        return targets - self.K @ (alpha * self.y)
-
-
-class _Rounds:
-    """Working sets of the worst violators and of half of the last set."""
-
-    def __init__(self, gram: Gram, rows: Indices, y: Vector, C: Vector) -> None:
-        self.gram, self.rows, self.y, self.C = gram, rows, y, C
-        self.dtype = gram.precision()
-        self.size = min(LARGEST_SET, len(y) // 8)
-        self.chosen = np.arange(0)
-
-    def improve(
-        self, alpha: Vector, r: Vector, violation: float, tol: float, n_iter: int, limit: int
-    ) -> int:
-        """Do one round, in place; return the number of steps."""
-        chosen = self.chosen = self._choose(alpha, r)
-        kept, places = self.gram.fetch(self.rows[chosen], self.dtype)
-        K = self.gram.block(self.rows[chosen])
-        y, C, inner = self.y[chosen], self.C[chosen], alpha[chosen]
-        enough = max(0.5 * tol, INNER_SHARE * violation)
-        limit = min(limit, STEPS_A_VARIABLE * len(chosen))
-        steps, _ = minimise(K, y, C, inner, r[chosen], enough, limit)
-
-        change = (inner - alpha[chosen]) * y
-        alpha[chosen] = inner
-        moved, pull = np.flatnonzero(change), np.zeros(self.gram.n)
-        add_long_rows(pull, change[moved], kept, places[moved])
-        r -= pull[self.rows]  # (eq-residual)
-        return int(steps)
-
-    def _choose(self, alpha: Vector, r: Vector) -> Indices:
-        """Return half of the last set, free variables first, and the steepest of the others."""
-        size, last = min(self.size, self.gram.capacity(self.dtype)), self.chosen
-        free = (alpha[last] > 0.0) & (alpha[last] < self.C[last])
-        stay = last[np.argsort(~free, kind="stable")[: size // 2]]
-        up, low = movable(alpha, self.y, self.C)
-        highest, lowest = intercept_interval(r, up, low)
-        up &= r > lowest  # others violate nothing
-        low &= r < highest
-        up[stay] = low[stay] = False
-        return np.concatenate((steepest_set(r, up, low, size - len(stay)), stay))
-
-    def residuals(self, alpha: Vector, targets: Vector) -> Vector:
-        """Return r from scratch, from kernel values in float64; rounds go on with such."""
-        self.dtype = np.float64
-        signed = np.zeros(self.gram.n)
-        np.add.at(signed, self.rows, alpha * self.y)
-        return targets - self.gram.times(signed)[self.rows]
-
-
-class Climb(NamedTuple):
-    """Where :func:`climb` arrived; ``r`` and ``violation`` are computed from scratch."""
-
-    alpha: Vector
-    r: Vector
-    violation: float
-    n_iter: int
-    history: dict[str, Vector]
-
-
-def climb(
-    K: Matrix | Gram,
-    rows: Indices,
-    y: Vector,
-    C: Vector,
-    targets: Vector,
-    tol: float,
-    max_iter: int,
-) -> Climb:
-    r"""Maximise a dual with one equality and a box by moving pairs; nothing is validated (B2, C18).
-
-    .. math:: \max_\alpha\ \sum_k \alpha_k y_k \tau_k - \tfrac12 \sum_{k,l} \alpha_k\alpha_l y_k y_l
-        K_{kl}\quad\text{where } \sum_k \alpha_k y_k = 0,\ 0 \le \alpha_k \le C_k
-        \tag{eq-pair-dual}
-
-    Classification has τ = y; regression has two variables an example, with τ = y ∓ ε.
-
-    Pairs move inside a working set. A small problem is one working set. A large one is solved by
-    rounds: the variables that violate most join half of the last set (eq-working-set), the kernel
-    rows of the set are fetched, pairs of the set move, and the residuals of all follow once. Rows
-    may be float32; what they have added up to is computed anew in float64 before anything is
-    claimed, and if it does not hold the rounds go on with rows in float64.
-
-    Parameters
-    ----------
-    K : (n, n) Gram matrix, or a source of its rows
-    rows : (m,) row of K that belongs to each variable
-    y, C, targets : (m,) sign, upper bound and τ of each variable
-    tol, max_iter : stop when the violation is at most tol, or after so many steps
-
-    >>> K = np.outer([2.0, -1.0], [2.0, -1.0])
-    >>> y = np.array([1.0, -1.0])
-    >>> climb(K, np.arange(2), y, np.full(2, 10.0), y, 1e-6, 100).alpha.round(6)
-    array([0.222222, 0.222222])
-    """
-    gram = WholeGram(K) if isinstance(K, np.ndarray) else K
-    work = (_Whole if len(y) <= WHOLE else _Rounds)(gram, rows, y, C)
-    alpha, r = np.zeros(len(y)), targets.copy()
-    n_iter, refreshes, fresh, history = 0, 0, True, [(0.0, 0.0, np.inf)]
-    while True:
-        highest, lowest = intercept_interval(r, *movable(alpha, y, C))
-        violation = highest - lowest
-        if not fresh:
-            history.append((n_iter, 0.5 * float((alpha * y) @ (targets + r)), violation))
-        steps = 0
-        if violation > tol and n_iter < max_iter and refreshes <= MAX_REFRESHES:
-            steps = work.improve(alpha, r, violation, tol, n_iter, max_iter - n_iter)
-        if steps:
-            n_iter, fresh = n_iter + steps, False
-        elif not fresh:
-            r = work.residuals(alpha, targets)  # takes out what rounding has added up
-            refreshes, fresh = refreshes + 1, True
-        else:  # done, or every step is lost in rounding
-            columns = dict(zip(("step", "dual", "violation"), np.array(history).T, strict=True))
-            return Climb(alpha, r, violation, n_iter, columns)

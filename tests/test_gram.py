@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from svmlab import SVC, SVR, certify, smo
+from svmlab import SVC, SVR, certify, working_sets
 from svmlab._gram_jit import add_long_rows, add_rows, sparse_products, store
 from svmlab.gram import Kernel, KernelBlocks, KernelGram, kernel_scores, whole
 from svmlab.kernels import KERNELS, kernel_decision, kernel_matrix
@@ -105,7 +105,7 @@ def test_rounds_and_one_set_find_the_same_machine(form, kernel, rng, monkeypatch
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=400) > 0, 1.0, -1.0)
     gram = KernelGram(rows, kernel, **PARAMETERS, cache_size=0.5)
     whole_set = solve_dual(gram, y, 0.5, tol=1e-6)
-    monkeypatch.setattr(smo, "WHOLE", 100)
+    monkeypatch.setattr(working_sets, "WHOLE", 100)
     rounds = solve_dual(gram, y, 0.5, tol=1e-6)
     assert rounds.converged
     assert len(rounds.history["step"]) != len(whole_set.history["step"])
@@ -122,7 +122,7 @@ def test_regression_by_rounds(rng, monkeypatch):
     y = np.sin(x) + 0.1 * rng.normal(size=500)
     gram = KernelGram(x[:, None], gamma=1.0, cache_size=0.5)
     one_set = svr(gram, y, 1.0, 0.05, tol=1e-5)
-    monkeypatch.setattr(smo, "WHOLE", 100)
+    monkeypatch.setattr(working_sets, "WHOLE", 100)
     rounds = svr(gram, y, 1.0, 0.05, tol=1e-5)
     assert rounds.converged
     assert rounds.objective == pytest.approx(one_set.objective, rel=1e-5)

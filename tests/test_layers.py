@@ -22,7 +22,7 @@ LAYERS = [
     "losses kernels _gram_jit gram margins",
     "primal dual certificates",
     "perceptron gradient _sgd_jit scaled_weights sgd pegasos _coordinate_jit coordinate "
-    "_smo_jit smo qp "
+    "_smo_jit working_sets smo qp "
     "decomposition cutting_plane norma newton logistic regression _multiclass_jit multiclass "
     "ensembles",
     "model_selection theory examples _datasets_jit datasets loaders",

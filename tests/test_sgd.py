@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from problems import overlapping
 
-from svmlab._sgd_jit import accumulator_steps, decayed_steps, perceptron_pass, row_arrays
+from svmlab._sgd_jit import accumulator_steps, decayed_steps, perceptron_pass
 from svmlab.coordinate import dual_coordinate_descent
 from svmlab.dual import weights_from_alpha
 from svmlab.gradient import gradient_descent
 from svmlab.pegasos import pegasos, soft_svm_sgd
 from svmlab.primal import cost, regularized_risk, slack
+from svmlab.rows import row_arrays
 from svmlab.scaled_weights import ScaledWeights, dual_bound, shares
 from svmlab.sgd import (
     calibrate_rate,
