@@ -26,6 +26,8 @@ CHAPTERS = [
     for chapter in part["chapters"]
 ]
 MANY_LINES = re.MULTILINE | re.DOTALL
+SLIP = re.compile(r"^:::\{admonition\} Where the slides? errs?$(.*?)^:::$", MANY_LINES)
+LECTURE_ID = re.compile(r"\b[SCMGB]\d{1,2}\b")
 OPTIONS = re.compile(r"\A(?:---\n.*?\n---\n|(?::[^\n]*\n)*)", re.DOTALL)
 CELL = "```{code-cell} ipython3\n{cell}\n```"
 
@@ -75,6 +77,13 @@ def test_every_lecture_result_is_explained_in_a_section():
         name for page in pages() for ids in EXPLAINED.findall(text_of(page)) for name in ids.split()
     }
     assert set(MAP.items) - explained == set()
+
+
+def test_what_a_chapter_corrects_is_among_the_errata():
+    errata = set(LECTURE_ID.findall(text_of("errata")))
+    for page in pages():
+        for slip in SLIP.findall(text_of(page)):
+            assert set(LECTURE_ID.findall(slip)) <= errata, (page, slip)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -134,6 +143,15 @@ def test_the_notebook_of_a_chapter_has_the_same_cells_and_no_directives(chapter:
     assert [c.source.strip() for c in found.cells if c.cell_type == "code"] == cells
     prose = "\n".join(c.source for c in found.cells if c.cell_type == "markdown")
     assert not re.search(r"^:::|^```\{|\{[\w:]+\}`", prose, re.MULTILINE)
+
+
+def test_a_notebook_shows_the_lines_of_code_that_the_chapter_shows():
+    found = notebooks.notebook(BOOK / "losses.md")
+    shown = [c.source for c in found.cells if "```python" in c.source]
+    code = re.findall(r"```python\n(.*?)\n```", "\n".join(shown), re.DOTALL)
+    assert len(code) == 1
+    assert code[0].startswith("theta = np.zeros")
+    assert code[0].split("\n")[-1].lstrip().startswith("theta = theta + _backtrack")
 
 
 def test_a_change_in_the_library_changes_the_key_of_the_outputs(tmp_path, monkeypatch):
