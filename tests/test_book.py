@@ -203,5 +203,19 @@ def test_what_a_page_would_load_from_elsewhere_is_found(tmp_path):
     assert [line.split()[0] for line in found] == ["a.html", "a.html", "b.css"]
 
 
+def test_a_page_that_asks_another_host_fails_the_build(tmp_path):
+    built = mini_book(tmp_path, "# One\n\n![a cat](https://example.org/cat.png)\n")
+    assert built.returncode != 0
+    assert "index.html loads" in built.stderr
+    assert "https://example.org/cat.png" in built.stderr
+
+
+def test_a_cell_that_cannot_be_read_is_named_with_its_page(tmp_path):
+    page = "# One\n\n" + CELL.replace("{cell}", "---\ntags: a: b\n---\n1")
+    built = mini_book(tmp_path, page)
+    assert built.returncode != 0
+    assert built.stderr.startswith("book: index.md: ")
+
+
 def test_the_printed_book_has_all_chapters():
     assert set(CHAPTERS) < set(pdf.pages())
