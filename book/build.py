@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,13 @@ def requests_elsewhere(out: Path) -> list[str]:
     return found
 
 
+def remove_leftovers(out: Path, started: float) -> None:
+    """Remove the pages of an earlier build that this one has not written."""
+    for path in out.rglob("*.html"):
+        if "_static" not in path.relative_to(out).parts and path.stat().st_mtime < started:
+            path.unlink()
+
+
 def _run(project: Any) -> Any:
     return single_nb_execution(project.nb, cwd=str(BOOK), timeout=SECONDS, allow_errors=False)
 
@@ -137,6 +145,7 @@ def main() -> None:
             if old != folder:
                 shutil.rmtree(old)
     run_chapters(folder, max(1, options.jobs))
+    started = time.time()
     status = build_sphinx(
         BOOK,
         options.out.resolve(),
@@ -152,6 +161,7 @@ def main() -> None:
     )
     if status != 0:
         sys.exit("book: not built, for the reasons above")
+    remove_leftovers(options.out, started)
     if elsewhere := requests_elsewhere(options.out):
         sys.exit("book: the site must not ask other hosts:\n" + "\n".join(elsewhere))
     built.write_text(key)

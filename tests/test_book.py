@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -215,6 +216,15 @@ def test_a_cell_that_cannot_be_read_is_named_with_its_page(tmp_path):
     built = mini_book(tmp_path, page)
     assert built.returncode != 0
     assert built.stderr.startswith("book: index.md: ")
+
+
+def test_pages_of_an_earlier_build_do_not_stay(tmp_path):
+    (tmp_path / "_static").mkdir()
+    for name in ("old.html", "new.html", "_static/kept.html"):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (100, 200 if name == "new.html" else 100))
+    build.remove_leftovers(tmp_path, 150.0)
+    assert sorted(path.name for path in tmp_path.rglob("*.html")) == ["kept.html", "new.html"]
 
 
 def test_the_printed_book_has_all_chapters():

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from svmlab.plotting.style import axes_or_new, save_figure
 
 SECONDS = 0.7  # that a picture stays
+GROUND_DPI = 75  # of coloured grounds, which are smooth; lines and letters are no pixels
 _numbers = count(1)
 
 _SHOW = (
@@ -88,6 +89,6 @@ def flip_book(
         draw(axes_or_new(figure.subplots()), k)
         buffer = io.BytesIO()
         with matplotlib.rc_context({"svg.fonttype": "none"}):
-            save_figure(figure, buffer)
+            save_figure(figure, buffer, GROUND_DPI)
         pictures.append(buffer.getvalue())
     return FlipBook(tuple(pictures), tuple(captions), title)

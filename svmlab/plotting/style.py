@@ -104,10 +104,10 @@ def _are_signs(classes: list[Any]) -> bool:
     return set(classes) <= {-1.0, 1.0}
 
 
-def save_figure(figure: Figure, path: str | Path | IO[bytes]) -> None:
+def save_figure(figure: Figure, path: str | Path | IO[bytes], dpi: int = 150) -> None:
     """Write a figure with a transparent ground; an SVG has the same bytes in every run.
 
-    Into a stream it is written as SVG.
+    Into a stream it is written as SVG. There ``dpi`` counts for coloured grounds only.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -118,4 +118,4 @@ def save_figure(figure: Figure, path: str | Path | IO[bytes]) -> None:
     form = Path(path).suffix.removeprefix(".") if isinstance(path, str | Path) else "svg"
     metadata = {"Date": None} if form == "svg" else None
     with matplotlib.rc_context({"svg.hashsalt": "svmlab"}):
-        figure.savefig(path, format=form or None, transparent=True, metadata=metadata, dpi=150)
+        figure.savefig(path, format=form or None, transparent=True, metadata=metadata, dpi=dpi)
