@@ -1,25 +1,28 @@
 """Grade the submissions of a course: judge on several processes, record in batches.
 
 One run at a time works on a course; a second one waits for the first. The gradebook is written
-by this process alone, and a run that is killed loses what it has not recorded yet: the same
-command again grades it.
+by this process alone. A run that is killed loses what it has not recorded yet: the same command
+again takes over the reports that are there, as far as they would come out the same, and records
+everything.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder import sandbox
-from autograder.grading import LIMIT, grade_one
+from autograder.grading import LIMIT, Order, grade_one
 from autograder.intake.submissions import (
     Intake,
     Roster,
@@ -30,14 +33,15 @@ from autograder.intake.submissions import (
     take_in,
     usable_name,
 )
+from autograder.keys import trusted_digests
 from autograder.lock import one_at_a_time
 from autograder.nbgrader import plugins
 from autograder.nbgrader.course import Course
 from autograder.notebook import Rejected
 from autograder.outcome import Report, Status, rejected_report
-from autograder.pools import Pools, course_pools
-from autograder.reports import write_report
-from autograder.seeds import fingerprint, read_secret
+from autograder.pools import course_pools, seeds_for
+from autograder.reports import ReportError, read_report, write_report
+from autograder.seeds import Seeds, fingerprint, read_secret
 from autograder.spread import spread
 
 if TYPE_CHECKING:
@@ -55,6 +59,7 @@ class Judged:
     data: bytes | None
     report: Report
     seconds: float = 0.0
+    taken_over: bool = False  # from an earlier run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +74,10 @@ class Run:
     add_students: bool = False
     jobs: int = 1
     limit: float = LIMIT
-    unsafe: bool = False
+    sandbox: str = "warm"  # see autograder.grading.Order
+    force: bool = False
+    scheduler: str | None = None
+    cluster: int | None = None
 
 
 @dataclass
@@ -88,14 +96,13 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class _Desk:
-    """What a process needs to judge submissions; sent to it once."""
+class Task:
+    """What a worker needs to judge one submission, besides the order that all have in common."""
 
-    homework: str
-    secret: bytes
-    pools: Pools
-    limit: float
-    unsafe: bool
+    submission: Submitted
+    data: bytes
+    seeds: Seeds
+    before: Report | None
 
 
 def grade_course(
@@ -117,12 +124,11 @@ def grade_course(
     from autograder.nbgrader import gradebook
 
     # Everything that can be wrong shows before anything is changed.
-    desk = _desk(course, run)
+    desk = _Desk(course, run)
     make_entry = gradebook.entry_maker(course, run.homework)
-    if not run.unsafe:
-        say("starting the sandbox")
-        sandbox.require()
-    with one_at_a_time(course.root, say):
+    with ExitStack() as stack:
+        judge_all = stack.enter_context(_workers(run, say))
+        stack.enter_context(one_at_a_time(course.root, say))
         batch = Batch(run.homework)
         batch.intake = _taken_in(course, run)
         found = submitted(course.submitted, run.homework)
@@ -134,7 +140,7 @@ def grade_course(
         batch.notes += batch.intake.remarks if batch.intake else ()
         waiting: list[Entry] = []
         recorded = time.monotonic()
-        for judged in _judge_all(desk, found, run.jobs):
+        for judged in desk.judged(found, judge_all):
             batch.rows.append(_row(judged, due[judged.report.student]))
             if usable_name(judged.report.student):
                 _write_unnamed(course, judged)
@@ -146,8 +152,98 @@ def grade_course(
                 waiting, recorded = [], time.monotonic()
             progress(len(batch.rows), len(found), batch.counts)
         gradebook.record(course, run.homework, waiting)
+    if again := sum(row["taken_over"] for row in batch.rows):
+        batch.notes.append(
+            f"{again} verdicts were taken over from an earlier run, because nothing has changed "
+            "that decides them (--force judges again)"
+        )
     batch.rows.sort(key=lambda row: row["student"])
     return batch
+
+
+JudgeAll = Callable[
+    [Callable[[Task], Report], Iterable[Task], Callable[[Task, str], Report]],
+    Iterator[tuple[Task, Report, float]],
+]
+
+
+@contextmanager
+def _workers(run: Run, say: Callable[[str], object]) -> Iterator[JudgeAll]:
+    """Give a function that judges tasks on processes here, or on a cluster."""
+    if run.scheduler is not None or run.cluster is not None:
+        from autograder import cluster
+
+        with cluster.connected(run.scheduler, run.cluster, run.sandbox, say) as client:
+            yield functools.partial(cluster.spread, client)
+        return
+    if run.sandbox != "none":
+        say("starting the sandbox")
+        sandbox.require()
+    yield functools.partial(spread, jobs=run.jobs)
+
+
+class _Desk:
+    """Makes tasks of submissions, and reports of those that are none."""
+
+    def __init__(self, course: Course, run: Run) -> None:
+        self._root, self._run, self._secret = course.root, run, read_secret(course.root)
+        self._pools = course_pools(course.root, run.homework)
+        self._order = Order(
+            run.homework,
+            limit=run.limit,
+            sandbox=run.sandbox,
+            trusted=trusted_digests(run.homework),
+        )
+
+    def judged(self, found: Sequence[Submitted], judge_all: JudgeAll) -> Iterator[Judged]:
+        """Yield what comes of each submission, in the order in which they are done."""
+        refused: list[Judged] = []
+
+        def tasks() -> Iterator[Task]:
+            for one in found:
+                try:
+                    data = read(one)
+                except Rejected as problem:
+                    refused.append(Judged(one, None, self._rejected(one, str(problem))))
+                else:
+                    yield Task(one, data, self._seeds(one.student), self._before(one.student))
+
+        def lost(task: Task, problem: str) -> Report:
+            return self._rejected(task.submission, problem, Status.INTERNAL)
+
+        work = functools.partial(judge_task, self._order)
+        for task, report, seconds in judge_all(work, tasks(), lost):
+            earlier = task.before.judged if task.before is not None else {}
+            taken_over = bool(earlier) and report.judged == earlier
+            yield Judged(task.submission, task.data, report, seconds, taken_over)
+            while refused:
+                yield refused.pop()
+        yield from refused
+
+    def _seeds(self, student: str) -> Seeds:
+        return seeds_for(
+            self._run.homework, secret=self._secret, student=student, pools=self._pools
+        )
+
+    def _rejected(self, one: Submitted, problem: str, status: Status = Status.REJECTED) -> Report:
+        source = fingerprint(self._secret)
+        return rejected_report(self._run.homework, one.student, source, problem, status)
+
+    def _before(self, student: str) -> Report | None:
+        """Return the report of an earlier run, if it can serve."""
+        if self._run.force or usable_name(student):
+            return None
+        with contextlib.suppress(ReportError):
+            return read_report(self._root, self._run.homework, student)
+        return None
+
+
+def judge_task(order: Order, task: Task) -> Report:
+    """Judge one submission: in another process, perhaps on another machine."""
+    report = grade_one(task.data, order, task.seeds, task.before)
+    if task.submission.remark:
+        report = replace(report, remarks=(*report.remarks, task.submission.remark))
+    return report
 
 
 def _taken_in(course: Course, run: Run) -> Intake | None:
@@ -164,16 +260,6 @@ def _taken_in(course: Course, run: Run) -> Intake | None:
         people,
         pattern=run.pattern,
         times=run.times,
-    )
-
-
-def _desk(course: Course, run: Run) -> _Desk:
-    return _Desk(
-        homework=run.homework,
-        secret=read_secret(course.root),
-        pools=course_pools(course.root, run.homework),
-        limit=run.limit,
-        unsafe=run.unsafe,
     )
 
 
@@ -207,42 +293,6 @@ def _refused(
             yield Submitted(item.student, path, problem=item.reason)
 
 
-def _judge_all(desk: _Desk, found: Sequence[Submitted], jobs: int) -> Iterator[Judged]:
-    work = functools.partial(judge_one, desk)
-    lost = functools.partial(_lost, desk)
-    yield from spread(work, found, jobs=max(1, min(jobs, len(found))), lost=lost)
-
-
-def judge_one(desk: _Desk, submission: Submitted) -> Judged:
-    """Judge one submission of the tree: in another process."""
-    started = time.perf_counter()
-    try:
-        data = read(submission)
-    except Rejected as problem:
-        seeds = fingerprint(desk.secret)
-        report = rejected_report(desk.homework, submission.student, seeds, str(problem))
-        return Judged(submission, None, report)
-    report = grade_one(
-        data,
-        desk.homework,
-        secret=desk.secret,
-        student=submission.student,
-        pools=desk.pools,
-        limit=desk.limit,
-        unsafe=desk.unsafe,
-    )
-    if submission.remark:
-        report = replace(report, remarks=(*report.remarks, submission.remark))
-    return Judged(submission, data, report, time.perf_counter() - started)
-
-
-def _lost(desk: _Desk, submission: Submitted, problem: str) -> Judged:
-    """Return what stands for a submission on which the grader itself failed twice."""
-    seeds, status = fingerprint(desk.secret), Status.INTERNAL
-    report = rejected_report(desk.homework, submission.student, seeds, problem, status)
-    return Judged(submission, None, report)
-
-
 def _write_unnamed(course: Course, judged: Judged) -> None:
     """Keep the report of a submission whose student's name no file can have."""
     name = judged.report.student.encode("utf-8", "surrogateescape")
@@ -262,5 +312,6 @@ def _row(judged: Judged, due: datetime | None) -> dict[str, Any]:
         "reasons": {outcome.check: outcome.reason for outcome in report.outcomes},
         "remarks": list(report.remarks),
         "seconds": round(judged.seconds, 3),
+        "taken_over": judged.taken_over,
         "late": None if handed_in is None else late,
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import functools
 import json
 import os
 import sys
@@ -98,12 +100,47 @@ def add_grade(verbs: Any, seconds: Callable[[str], float]) -> None:
         help="take names in that are not in the gradebook yet",
     )
     add(
-        "--unsafe",
+        "--force",
         action="store_true",
+        help="judge everything again; without it, verdicts of an earlier run are taken over where "
+        "submission, seeds, checks and versions are the same",
+    )
+    where = grade.add_mutually_exclusive_group()
+    where.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="judge on the workers of a Dask scheduler, such as tcp://127.0.0.1:8786; on other "
+        "machines tls://…",
+    )
+    where.add_argument(
+        "--cluster",
+        type=_local_cluster,
+        metavar="local:N",
+        help="judge on a Dask cluster of N workers on this machine",
+    )
+    how = grade.add_mutually_exclusive_group()
+    _add_fresh(how)
+    how.add_argument(
+        "--unsafe",
+        dest="sandbox",
+        action="store_const",
+        const="none",
         help="run students' code without a sandbox, with all your rights: only for code you trust",
     )
     add("--json", action="store_true", help="print the result as JSON")
     grade.set_defaults(run=_grade)
+
+
+def _add_fresh(parser: Any) -> None:
+    parser.add_argument(
+        "--fresh",
+        dest="sandbox",
+        action="store_const",
+        const="fresh",
+        default="warm",
+        help="start a new sandbox for each process of a student, in place of a copy of a warm one: "
+        "as safe, and slower",
+    )
 
 
 def add_doctor(verbs: Any) -> None:
@@ -114,6 +151,7 @@ def add_doctor(verbs: Any) -> None:
         description="Start the sandbox on this machine, attack it from inside, and say which "
         "promises hold and how to mend what does not. The exit status is 0 only if all hold.",
     )
+    _add_fresh(doctor)
     doctor.set_defaults(run=_doctor)
 
 
@@ -163,10 +201,18 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _doctor(_: argparse.Namespace) -> int:
+def _local_cluster(text: str) -> int:
+    kind, _, number = text.partition(":")
+    if kind != "local":
+        raise argparse.ArgumentTypeError(f"give local:N, such as local:4, not {text!r}")
+    return _count(number)
+
+
+def _doctor(options: argparse.Namespace) -> int:
     from autograder.doctor import doctor
 
-    return 0 if doctor(lambda text: print(text, flush=True)) else 1
+    print_now = functools.partial(print, flush=True)
+    return 0 if doctor(print_now, kind=options.sandbox) else 1
 
 
 def _grade(options: argparse.Namespace) -> int:
@@ -176,13 +222,8 @@ def _grade(options: argparse.Namespace) -> int:
 
     load_manifest(options.homework)
     course = open_course(options.course)
-    names = ("submissions", "students", "pattern", "times", "add_students", "jobs", "limit")
-    run = Run(
-        homework=options.homework,
-        unsafe=options.unsafe,
-        **{name: getattr(options, name) for name in names},
-    )
-    if options.unsafe:
+    run = Run(**{item.name: getattr(options, item.name) for item in dataclasses.fields(Run)})
+    if options.sandbox == "none":
         print("autograder: WITHOUT A SANDBOX: students' code has all your rights", file=sys.stderr)
     with _progress() as (progress, say):
         batch = grade_course(course, run, progress=progress, say=say)

@@ -7,6 +7,7 @@ solution code needs the standard library only; the notebook needs jupytext and n
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import json
 import re
@@ -99,6 +100,7 @@ def source_path(homework: str, folder: Path | None = None) -> Path:
     return folder / homework / f"{homework}.py"
 
 
+@functools.cache
 def reference_source(homework: str) -> str:
     """Return the reference code of a homework: numpy only, the functions that students write.
 
@@ -111,6 +113,7 @@ def reference_source(homework: str) -> str:
     return solution_code(source_path(homework).read_text(encoding="utf-8"))
 
 
+@functools.cache
 def reference_functions(homework: str) -> dict[str, str]:
     """Return the source of each reference function by its name."""
     return split_functions(reference_source(homework))

@@ -47,7 +47,7 @@ def student_view(report: Report, *, after: bool) -> Report:
     shown = {outcome.reason for outcome in report.outcomes if outcome.visibility == "always"}
     names = load_manifest(report.homework).functions
     outcomes = tuple(_seen(outcome, shown, names, after) for outcome in report.outcomes)
-    return dataclasses.replace(report, outcomes=outcomes)
+    return dataclasses.replace(report, outcomes=outcomes, judged={})
 
 
 def _seen(outcome: Outcome, shown: set[str], names: Iterable[str], after: bool) -> Outcome:

@@ -18,12 +18,10 @@ from hostile.case import (
     right,
 )
 
-from autograder.judge import draw_for
 from autograder.manifest import load_manifest
-from autograder.pools import functions_of, public_pools
+from autograder.pools import functions_of, seeds_for
 from autograder.sample import dump
 from autograder.sandbox import child
-from autograder.seeds import PUBLIC
 from autograder.sources import reference_source
 from autograder.student import Calls
 
@@ -208,9 +206,9 @@ class Recorder(Calls):
 
 def memorised(world: World) -> bytes:
     """Make a notebook that knows the answers to the public problems, and nothing else."""
-    recorder, pools = Recorder(), public_pools(HOMEWORK)
+    recorder, seeds = Recorder(), seeds_for(HOMEWORK)
     for check in load_manifest(HOMEWORK).question("geometric").checks:
-        check.load()(recorder, draw_for(check, PUBLIC, "", pools), **check.options)
+        check.load()(recorder, seeds.draw(check.id), **check.options)
     text = 'return TABLE.get(f"{X.sum():.9g} {w.sum():.9g} {b:.9g}", 0.0)'
     return dump(notebook(world, {VICTIM: body(text)}, f"TABLE = {recorder.table!r}"))
 

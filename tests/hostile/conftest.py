@@ -48,12 +48,21 @@ def place(user: str, template: Path, shared: Path) -> Iterator[Place]:
         yield made
 
 
-@pytest.fixture(scope="session")
-def graded(user: str, template: Path, shared: Path) -> Graded:
-    """Grade the hostile class by the real command, once for each user."""
+def sittings() -> list[Any]:
+    """Return who grades the class and how: every user and every mode, all pairs in the full run."""
+    first, last = users()[0], users()[-1]
+    rest = [(first, "warm"), (last, "fresh")] if first != last else []
+    pairs = [(first, "fresh"), (last, "warm")]
+    return [*pairs, *(pytest.param(pair, marks=pytest.mark.full) for pair in rest)]
+
+
+@pytest.fixture(scope="session", params=sittings(), ids="-".join)
+def graded(request: pytest.FixtureRequest, template: Path, shared: Path) -> Graded:
+    """Grade the hostile class by the real command, once for each user and mode."""
+    user, mode = request.param
 
     def make(folder: Path) -> dict[str, Any]:
         with open_place(user, template, shared) as place:
-            return asdict(grade_class(place))
+            return asdict(grade_class(place, *(["--fresh"] if mode == "fresh" else [])))
 
-    return Graded(**once(shared, f"class-{user}", make))
+    return Graded(**once(shared, f"class-{user}-{mode}", make))
