@@ -13,6 +13,7 @@ from hostile.case import HOMEWORK
 from hostile.classroom import Graded, grade_class
 from hostile.machine import Place, open_place, users
 from hostile.once import once
+from hostile.small_class import hand_in, results
 
 from autograder.release import release
 
@@ -66,3 +67,26 @@ def graded(request: pytest.FixtureRequest, template: Path, shared: Path) -> Grad
             return asdict(grade_class(place, *(["--fresh"] if mode == "fresh" else [])))
 
     return Graded(**once(shared, f"class-{user}-{mode}", make))
+
+
+@pytest.fixture(scope="session")
+def undisturbed(template: Path, shared: Path) -> dict[str, Any]:
+    """Return what a run gives that nobody disturbs."""
+
+    def make(_: Path) -> dict[str, Any]:
+        with open_place(users()[0], template, shared) as place:
+            students = hand_in(place)
+            finished = place.grade(HOMEWORK)
+            assert finished.code == 0, finished.err
+            found = results(place.course)
+            assert sorted(found["gradebook"]) == sorted(found["reports"]) == students
+            return found
+
+    return dict(once(shared, "undisturbed", make))
+
+
+@pytest.fixture
+def classroom(place: Place) -> Place:
+    """Give a course with a small class, not yet graded."""
+    hand_in(place)
+    return place
