@@ -6,7 +6,6 @@ A report is one JSON object, written as ``COURSE/.autograder/reports/HW/STUDENT.
     homework, student
     seeds        "public", or the fingerprint of the course secret
     status       the worst of its outcomes
-    status       the worst of its outcomes
     points, max_points
     remarks      texts: what a person should know; none of them changed points
     outcomes     one object for each check, in the order of the manifest:
