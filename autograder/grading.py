@@ -7,7 +7,7 @@ from pathlib import Path
 from autograder import sandbox
 from autograder.judge import judge
 from autograder.manifest import load_manifest
-from autograder.notebook import Rejected
+from autograder.notebook import MAX_BYTES, Rejected, too_large
 from autograder.outcome import Report, Status, rejected_report
 from autograder.pools import LazyPools, Pools, public_pools
 from autograder.sandbox.channel import Launch, plain_process
@@ -43,9 +43,11 @@ def grade(
     load_manifest(homework)
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not a file; give the path of a notebook")
-    data = Path(path).read_bytes()
     sandbox.require()
     key = PUBLIC if secret is None else secret
+    if (size := Path(path).stat().st_size) > MAX_BYTES:
+        return rejected_report(homework, student, fingerprint(key), str(too_large(size)))
+    data = Path(path).read_bytes()
     pools = public_pools(homework) if key == PUBLIC else LazyPools(key, homework)
     return grade_one(data, homework, secret=key, student=student, pools=pools)
 
