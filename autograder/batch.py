@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder import sandbox
 from autograder.grading import LIMIT, Order, grade_one
+from autograder.intake.below import shown
 from autograder.intake.submissions import (
     Intake,
     Roster,
@@ -137,6 +138,7 @@ def grade_course(
             found = only(found, run.homework, run.students)
         due = gradebook.due_dates(course, run.homework, ["", *(one.student for one in found)])
         batch.notes += _notes(course, due[""], found)
+        batch.notes += [] if run.add_students else _newcomers(course, found)
         batch.notes += batch.intake.remarks if batch.intake else ()
         waiting: list[Entry] = []
         recorded = time.monotonic()
@@ -282,6 +284,19 @@ def _notes(course: Course, due: datetime | None, found: Sequence[Submitted]) -> 
     return notes
 
 
+def _newcomers(course: Course, found: Sequence[Submitted]) -> list[str]:
+    """Name who is not in the gradebook yet: perhaps a folder that is called by a wrong name."""
+    from autograder.nbgrader import gradebook
+
+    known = {person.id for person in gradebook.roster(course)}
+    new = [one.student for one in found if not usable_name(one.student)]
+    new = [name for name in new if name not in known]
+    if not known or not new:
+        return []
+    names = ", ".join(new[:10]) + (", …" if len(new) > 10 else "")
+    return [f"new among the students of the gradebook, and now added ({len(new)}): {names}"]
+
+
 def _refused(
     intake: Intake | None, course: Course, run: Run, there: set[str]
 ) -> Iterator[Submitted]:
@@ -304,7 +319,7 @@ def _row(judged: Judged, due: datetime | None) -> dict[str, Any]:
     report, handed_in = judged.report, judged.submission.time
     late = due is not None and handed_in is not None and handed_in > due
     return {
-        "student": report.student.encode("utf-8", "backslashreplace").decode(),
+        "student": shown(report.student),  # perhaps one that no student can have
         "status": str(report.status),
         "points": report.points,
         "max_points": report.max_points,

@@ -10,7 +10,7 @@ from pathlib import Path
 from autograder import sandbox
 from autograder.judge import judge
 from autograder.manifest import load_manifest
-from autograder.notebook import Rejected
+from autograder.notebook import MAX_BYTES, Rejected, too_large
 from autograder.outcome import Report, Status, rejected_report
 from autograder.pools import seeds_for
 from autograder.sandbox import warm
@@ -48,10 +48,11 @@ def grade(
     load_manifest(homework)
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not a file; give the path of a notebook")
-    data = Path(path).read_bytes()
     sandbox.require()
     seeds = seeds_for(homework, secret=PUBLIC if secret is None else secret, student=student)
-    return grade_one(data, Order(homework), seeds)
+    if (size := Path(path).stat().st_size) > MAX_BYTES:
+        return rejected_report(homework, student, seeds.source, str(too_large(size)))
+    return grade_one(Path(path).read_bytes(), Order(homework), seeds)
 
 
 @dataclass(frozen=True)

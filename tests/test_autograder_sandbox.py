@@ -17,7 +17,15 @@ from autograder.extract import extract
 from autograder.judge import judge_source, notebook_bytes
 from autograder.outcome import Status
 from autograder.sandbox import seccomp, warm
-from autograder.sandbox.channel import Budget, Channel, Ended, Launch, NotStarted, plain_process
+from autograder.sandbox.channel import (
+    Budget,
+    Channel,
+    Ended,
+    Launch,
+    NotStarted,
+    Process,
+    plain_process,
+)
 from autograder.sandbox.kit import kit
 from autograder.sandbox.watch import usage
 from autograder.sources import reference_source
@@ -79,6 +87,7 @@ def test_without_bubblewrap_nothing_is_graded_and_the_way_out_is_named(tmp_path:
     assert done.returncode == 2
     assert "bubblewrap is not installed" in done.stderr
     assert "apt-get install bubblewrap" in done.stderr
+    assert "doctor` says more" not in done.stderr  # it is the doctor who speaks
 
 
 def test_where_namespaces_are_forbidden_the_doctor_says_so() -> None:
@@ -116,6 +125,15 @@ def test_what_is_no_notebook_gets_a_report_too(tmp_path: Path) -> None:
         grade(tmp_path / "ben.ipynb", "hw1-margins")
 
 
+def test_a_file_without_end_is_rejected_and_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "ada.ipynb"
+    with path.open("wb") as file:
+        file.truncate(2**40)
+    reasons = {outcome.reason for outcome in grade(path, "hw1-margins").outcomes}
+    assert len(reasons) == 1
+    assert "the file has 1,099,511,627,776 bytes" in reasons.pop()
+
+
 def test_a_process_that_died_is_replaced_and_later_checks_go_on(launch: Launch) -> None:
     source = REFERENCE + "\n\ndef functional_margins(X, y, w, b):\n    __import__('os')._exit(0)\n"
     report = judge_source("hw1-margins", source, launch=launch)
@@ -145,6 +163,26 @@ def test_a_check_has_one_budget_however_many_messages_it_sends(launch: Launch) -
             assert student.call("f") == student.call("f") == 1
         with pytest.raises(StudentFault, match="stopped after 2 s of computing"):
             student.call("f")
+
+
+def test_a_loop_computes_less_than_two_seconds_beyond_its_limit(launch: Launch) -> None:
+    used, done = [0.0], threading.Event()
+
+    def watch(pid: int) -> None:
+        while not done.wait(0.02) and (now := usage(pid)):
+            used.append(now.cpu)
+
+    def watched() -> Process:
+        process = launch()
+        threading.Thread(target=watch, args=(process.pid,), daemon=True).start()
+        return process
+
+    extracted = extract(notebook_bytes("def f():\n    while True:\n        pass"), ["f"])
+    student = StudentProcess(extracted, ["f"], limit=2.0, launch=watched)
+    with student, pytest.raises(StudentFault, match="stopped after 2 s of computing"):
+        student.call("f")
+    done.set()
+    assert 2.0 <= max(used) < 2.0 + 2.0  # the start of Python and numpy included
 
 
 def test_a_sleeper_has_three_times_the_limit(launch: Launch) -> None:

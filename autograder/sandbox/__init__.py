@@ -111,7 +111,8 @@ def bubblewrap() -> str:
     if path is None:
         raise SandboxMissing(
             "bubblewrap is not installed, and without a sandbox nothing is graded. Install it "
-            "(Debian, Ubuntu: apt-get install bubblewrap). `autograder doctor` says more."
+            "(Debian, Ubuntu: apt-get install bubblewrap), then see that `autograder doctor` is "
+            "content."
         )
     return path
 

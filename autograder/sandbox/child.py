@@ -271,6 +271,11 @@ class Sink(io.TextIOBase):
         return text
 
 
+def display(*objects: Any, **_: Any) -> None:
+    """Stand in for IPython's function, which every notebook has: what it shows is printed."""
+    print(*objects)
+
+
 def execute(statements: list[list[Any]], namespace: dict[str, Any]) -> list[dict[str, Any]]:
     """Run statements one by one; what fails binds its names to placeholders that say why."""
     faults = []
@@ -379,6 +384,7 @@ def main() -> None:
     sys.stdin = io.StringIO()
     sys.meta_path.insert(0, OnlyNumpy())
     namespace: dict[str, Any] = {"__name__": "notebook", "__builtins__": __builtins__}
+    namespace["display"] = display
     myself = os.getpid()
     write_frame(replies, READY)
     while (frame := read_frame(requests)) is not None:

@@ -105,7 +105,7 @@ def write_class(world: World) -> None:
         folder.mkdir(parents=True)
         make(folder / f"{HOMEWORK}.ipynb", right)
     (world.course / "submitted" / "case-35-linked-folder").symlink_to(right.parents[1])
-    put(world, "case-35-new\nline", dump(notebook(world)))
+    put(world, "case-35-new\nline\x1b[2J", dump(notebook(world)))
 
 
 def put(world: World, student: str, data: bytes) -> None:
