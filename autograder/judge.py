@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from autograder.diagnosis import diagnose
-from autograder.extract import extract
+from autograder.extract import Extracted, extract
 from autograder.keys import question_key
 from autograder.manifest import Check, Manifest, Question, load_manifest
 from autograder.mistakes import Mistake, words
@@ -67,46 +69,24 @@ def judge(
     manifest = load_manifest(homework)
     extracted = extract(data, manifest.functions, manifest.supplied)
     seeds = seeds_for(homework) if seeds is None else seeds
-    supplied = _sources(homework, manifest.supplied)
-
-    def spawn(override: str = "") -> _Pair:
-        options = {"supplied": supplied, "override": override}
-        return _Pair(
-            *(
-                StudentProcess(extracted, manifest.functions, limit=limit, launch=launch, **options)
-                for _ in range(2)
-            )
-        )
-
-    def run(question: Question, failed: Sequence[str]) -> list[Outcome]:
-        if not failed or own.visible.doomed or bench.refused(question):
-            return bench.finish(question, own.visible, bench.run(question, own))
-        with spawn(_sources(homework, failed)) as carried:
-            judged = [_carried(outcome, failed) for outcome in bench.run(question, carried)]
-            if not all(outcome.full for outcome in judged):  # its own steps may serve it better
-                mine = bench.run(question, own)
-                judged = [_better(a, b) for a, b in zip(mine, judged, strict=True)]
-            return bench.finish(question, carried.visible, judged)
-
     bench = _Bench(manifest, seeds, visible_only, extracted.policy)
     outcomes: list[Outcome] = []
     judged: dict[str, Judged] = {}
-    with spawn() as own:
+    with _started(manifest, extracted, limit, launch) as pair:
         for question in manifest.questions:
             progress(question.title)
             failed = bench.failed_steps(question, outcomes)
-            key, kept = "", tuple[Outcome, ...]()
+            key = ""
             if trusted is not None:
                 settings = [limit, visible_only, *failed]
                 key = question_key(data, question, seeds, trusted[question.id], settings)
-                kept = before.kept(question.id, key) if before is not None else ()
-            if before is not None and kept:
+            if key and before is not None and (kept := before.kept(question.id, key)):
                 outcomes += kept
                 judged[question.id] = before.judged[question.id]
                 continue
             with noting() as noted:
-                outcomes += run(question, failed)
-            judged[question.id] = Judged(key, tuple(sorted(noted | own.remarks)))
+                outcomes += bench.judge(question, pair(()), pair(failed), failed)
+            judged[question.id] = Judged(key, tuple(sorted(noted | pair(()).remarks)))
     made = sorted({remark for item in judged.values() for remark in item.remarks})
     return Report(
         homework=homework,
@@ -116,6 +96,30 @@ def judge(
         remarks=(*extracted.remarks, *made),
         judged=judged if trusted is not None else {},
     )
+
+
+@contextmanager
+def _started(
+    manifest: Manifest, extracted: Extracted, limit: float, launch: Launch
+) -> Iterator[Callable[[tuple[str, ...]], _Pair]]:
+    """Give a function that returns the submission with the reference in place of failed steps."""
+    supplied = _sources(manifest.homework, manifest.supplied)
+    with ExitStack() as stack:
+
+        @functools.cache
+        def pair(failed: tuple[str, ...]) -> _Pair:
+            start = functools.partial(
+                StudentProcess,
+                extracted,
+                manifest.functions,
+                supplied=supplied,
+                override=_sources(manifest.homework, failed),
+                limit=limit,
+                launch=launch,
+            )
+            return stack.enter_context(_Pair(start(), start()))
+
+        yield pair
 
 
 @dataclass(frozen=True)
@@ -244,6 +248,18 @@ class _Bench:
                 reason = f"{name} uses {package}; write it with numpy: here you build it yourself"
                 return Verdict(0.0, reason, status=Status.POLICY)
         return None
+
+    def judge(
+        self, question: Question, own: _Pair, carried: _Pair, failed: Sequence[str]
+    ) -> list[Outcome]:
+        """Judge a question; where steps that it needs have failed, with ours in their place."""
+        if not failed or own.visible.doomed or self.refused(question):
+            return self.finish(question, own.visible, self.run(question, own))
+        judged = [_carried(outcome, failed) for outcome in self.run(question, carried)]
+        if not all(outcome.full for outcome in judged):  # its own steps may serve it better
+            mine = self.run(question, own)
+            judged = [_better(a, b) for a, b in zip(mine, judged, strict=True)]
+        return self.finish(question, carried.visible, judged)
 
     def run(self, question: Question, student: Callable[[Check], Student]) -> list[Outcome]:
         """Run the checks of a question; a time limit that was hit is final."""

@@ -67,6 +67,8 @@ class _Office(Generic[Task, Result]):
     def __init__(
         self, work: Callable[[Task], Result], lost: Callable[[Task, str], Result], jobs: int
     ) -> None:
+        module = getattr(work, "func", work).__module__  # of a partial, that of its function
+        multiprocessing.set_forkserver_preload([module])
         self._new_desk = functools.partial(_Desk[Task, Result], work, lost)
         self._desks = [self._new_desk() for _ in range(jobs)]
         self._free: queue.SimpleQueue[_Desk[Task, Result]] = queue.SimpleQueue()
