@@ -153,7 +153,7 @@ def spread(
 
     waiting = iter(tasks)
     running: dict[Any, Task] = {}
-    done = as_completed()
+    done = as_completed(loop=client.loop)
 
     def fill() -> None:
         room = AHEAD * max(1, sum(client.nthreads().values())) - len(running)

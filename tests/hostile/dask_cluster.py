@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import socket
 import subprocess
 import sys
@@ -35,11 +36,10 @@ def dask_cluster(place: Place, workers: int) -> Iterator[Cluster]:
     with contextlib.ExitStack() as stack:
 
         def start(module: str, *options: str) -> subprocess.Popen[bytes]:
-            process = place.start("-m", f"distributed.cli.{module}", *common, *options)
+            silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            process = place.start("-m", f"distributed.cli.{module}", *common, *options, **silent)
             stack.callback(process.wait)
             stack.callback(process.kill)
-            for stream in (process.stdout, process.stderr):
-                threading.Thread(target=stream.read, daemon=True).start()
             return process
 
         scheduler = start("dask_scheduler", "--port", "0", "--scheduler-file", str(file))
@@ -86,28 +86,36 @@ class Recorder:
         self._server = socket.create_server(("127.0.0.1", 0))
         self.address = f"tcp://127.0.0.1:{self._server.getsockname()[1]}"
         self.said = bytearray()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client = self._server.accept()[0]
-                scheduler = socket.create_connection(self._target)
-                for pair in ((client, scheduler), (scheduler, client)):
-                    threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
+                self._threads.append(threading.Thread(target=self._relay, args=(client,)))
+                self._threads[-1].start()
 
-    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                self.said += data
-                target.sendall(data)
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+    def _relay(self, client: socket.socket) -> None:
+        with client, socket.create_connection(self._target) as scheduler:
+            ends = {client: scheduler, scheduler: client}
+            while True:
+                for source in select.select(list(ends), [], [])[0]:
+                    try:
+                        data = source.recv(65536)
+                        ends[source].sendall(data)
+                    except OSError:
+                        return
+                    if not data:
+                        return
+                    self.said += data
 
     def close(self) -> bytes:
-        """Return all that was said."""
+        """Return all that was said, when both have ended."""
+        self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
+        for thread in self._threads:
+            thread.join()
         return bytes(self.said)
 
 

@@ -70,7 +70,8 @@ def test_a_cluster_on_this_machine_listens_on_this_machine_only(
     while process.poll() is None:
         seen |= listening(process.pid)
         time.sleep(0.2)
-    assert process.returncode == 0, process.communicate()[1].decode()
+    _, err = process.communicate()
+    assert process.returncode == 0, err.decode()
     assert gradebook(classroom.course) == undisturbed["gradebook"]
     assert seen == {"127.0.0.1"}
 
