@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 AHEAD = 3  # tasks for each thread of a worker that the scheduler knows at a time
 WORKERS_SECONDS = 60.0
+RETRIES = 2  # of a task that a worker refuses
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -122,6 +123,8 @@ def _compare(client: Client, kind: str) -> None:
         raise ClusterError(f"the workers do not answer ({problem})") from None
     faults = []
     for worker, answer in sorted(answers.items()):
+        if isinstance(answer, OSError) and len(answers) > 1:
+            continue  # it has just died; whoever comes in its place is asked with its first task
         if isinstance(answer, BaseException):
             faults.append(f"{worker}: {answer} (is the same autograder installed there?)")
         elif answer[0] != environment():
@@ -158,7 +161,7 @@ def spread(
     def fill() -> None:
         room = AHEAD * max(1, sum(client.nthreads().values())) - len(running)
         for task in itertools.islice(waiting, max(0, room)):
-            future = client.submit(_timed, work, task, pure=False)
+            future = client.submit(_timed, environment(), work, task, pure=False, retries=RETRIES)
             running[future] = task
             done.add(future)
 
@@ -181,6 +184,9 @@ def spread(
         fill()
 
 
-def _timed(work: Callable[[Task], Result], task: Task) -> tuple[Result, float]:
+def _timed(expected: str, work: Callable[[Task], Result], task: Task) -> tuple[Result, float]:
+    """Do a task on a worker, if that is one of ours: it may have come after the others."""
+    if environment() != expected:
+        raise ClusterError(f"a worker has {environment()}, not {expected}")
     started = time.perf_counter()
     return work(task), time.perf_counter() - started

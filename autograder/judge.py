@@ -176,10 +176,12 @@ def _sources(homework: str, names: Sequence[str]) -> str:
     return "import numpy as np\n\n" + "\n\n".join(functions[name] for name in names)
 
 
-def judge_question(homework: str, question: str, student: Student) -> list[Outcome]:
-    """Judge one question by its visible checks, with public seeds."""
+def judge_question(
+    homework: str, question: str, student: Student, *, seeds: Seeds | None = None
+) -> list[Outcome]:
+    """Judge one question by its visible checks with public seeds, or with others by all checks."""
     manifest = load_manifest(homework)
-    bench = _Bench(manifest, seeds_for(homework), visible_only=True)
+    bench = _Bench(manifest, seeds or seeds_for(homework), visible_only=seeds is None)
     part = manifest.question(question)
     return bench.finish(part, student, bench.run(part, lambda _: student))
 
