@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -185,6 +186,60 @@ def stock(ours_at: Path) -> Callable[[Path, Class], Run]:
                 grades = [g for g in submission.grades if g.name.startswith("test-")]
                 run.scores[student] = sum(grade.auto_score or 0.0 for grade in grades)
         return run
+
+    return grade
+
+
+def make_otter_tests(folder: Path, homeworks: Sequence[str]) -> Path:
+    """Pack our checks as tests of otter-grader, one case a question."""
+    folder.mkdir()
+    for homework in homeworks:
+        with zipfile.ZipFile(folder / f"{homework}.zip", "w") as pack:
+            pack.writestr("otter_config.json", json.dumps({"show_stdout": False}))
+            for number, question in enumerate(load_manifest(homework).questions):
+                test = OTTER_TEST.format(
+                    here=str(HERE), homework=homework, id=question.id, points=question.points
+                )
+                pack.writestr(f"tests/q{number:02}.py", test)
+    return folder
+
+
+OTTER_TEST = """\
+import sys
+from otter.test_files import test_case
+
+OK_FORMAT = False
+name = {id!r}
+points = {points!r}
+
+
+@test_case(points={points!r})
+def test_question(env):
+    sys.path.insert(0, {here!r})
+    from stock_checks import score
+    assert score({homework!r}, {id!r}, env) == {points!r}
+"""
+
+
+def otter(tests: Path, ours_at: Path) -> Callable[[Path, Class], Run]:
+    """Return otter-grader's command without a container, for one notebook after another."""
+
+    def grade(folder: Path, group: Class) -> Run:
+        whole = Run(0.0, 0.0, 0)
+        hand_in(folder, group)
+        for student in group.notebooks:
+            path = folder / "submitted" / student / group.homework / f"{group.homework}.ipynb"
+            words = ["run", "-a", str(tests / f"{group.homework}.zip"), "-o", str(path.parent)]
+            environment = {**os.environ, "BENCH_COURSE": str(ours_at), "BENCH_STUDENT": student}
+            one, _ = measured(
+                [sys.executable, "-m", "otter", *words, "--no-logo", str(path)], env=environment
+            )
+            whole.wall, whole.cpu = whole.wall + one.wall, whole.cpu + one.cpu
+            whole.memory = max(whole.memory, one.memory)
+            found = json.loads((path.parent / "results.json").read_text(encoding="utf-8"))
+            scores = [test["score"] for test in found["tests"] if "score" in test]
+            whole.scores[student] = float(sum(scores))
+        return whole
 
     return grade
 

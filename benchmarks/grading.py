@@ -14,6 +14,7 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ from autograder.sample import sample_class
 
 HOMEWORKS = ("hw1-margins", "hw2-smo")
 HONEST = ("correct", "mistake", "variant", "syntax", "answers")
-STOCK = "nbgrader"
+STOCK, OTTER = "nbgrader", "otter"
 
 
 class Grader(NamedTuple):
@@ -49,6 +50,7 @@ OURS = {
 PLAN: list[tuple[str, str, int]] = [  # kind, grader, size: in this order, so that both alternate
     ("hw1-margins", "warm, 2 jobs", 10),
     ("hw1-margins", STOCK, 10),
+    ("hw1-margins", OTTER, 20),
     ("hw1-margins", "warm, 2 jobs", 100),
     ("hw1-margins", "fresh, 1 job", 100),
     ("hw1-margins", STOCK, 100),
@@ -108,11 +110,17 @@ def run_plan(plan: list[tuple[str, str, int]], folder: Path) -> list[Row]:
     courses["stock"] = graders.make_stock_course(folder / "stock", courses["ours"], HOMEWORKS)
     os.environ["BENCH_COURSE"] = str(courses["ours"])
     sides = {**OURS, STOCK: Grader(graders.stock(courses["ours"]), 1, "stock")}
+    if find_spec("otter"):
+        courses["otter"] = graders.make_otter_tests(folder / "otter", HOMEWORKS)
+        sides[OTTER] = Grader(graders.otter(courses["otter"], courses["ours"]), 1, "otter")
     groups = classes(courses["ours"])
     progress.end()
     rows: list[Row] = []
     scores: dict[str, dict[str, float]] = {}
     for kind, name, size in plan:
+        if name not in sides:
+            print(f"{name} is not installed and left out (`make bench-grading` installs it)")
+            continue
         progress.begin(f"{kind}: {name}, {size} submissions")
         group, side = groups[kind].first(size), sides[name]
         run = side.grade(courses[side.course], group)
