@@ -202,14 +202,22 @@ def run_check(check: Check, question: Question, student: Student, draw: Draw) ->
     except Exception as problem:
         reason = f"the check itself failed ({type(problem).__name__}: {problem}); please report it"
         verdict = Verdict(0.0, reason, status=Status.INTERNAL)
-    return _outcome(check, question, verdict, seconds=time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return _outcome(check, question, verdict, seconds=seconds, memory=student.memory)
 
 
 def _verdict(fault: Fault) -> Verdict:
     return Verdict(0.0, fault.reason, status=fault.status, private=fault.private)
 
 
-def _outcome(check: Check, question: Question, verdict: Verdict, seconds: float = 0.0) -> Outcome:
+def _outcome(
+    check: Check,
+    question: Question,
+    verdict: Verdict,
+    *,
+    seconds: float = 0.0,
+    memory: int | None = None,
+) -> Outcome:
     return Outcome(
         check=check.id,
         question=question.id,
@@ -220,6 +228,7 @@ def _outcome(check: Check, question: Question, verdict: Verdict, seconds: float 
         measured=_finite(verdict.measured),
         limit=verdict.limit,
         seconds=seconds,
+        memory=memory,
         visibility=check.visibility,
         lecture=check.lecture,
         label=check.label,

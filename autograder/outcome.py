@@ -124,6 +124,7 @@ class Outcome:
     measured: float | None = None
     limit: float | None = None
     seconds: float = 0.0
+    memory: int | None = None  # bytes of all its processes at most, where it ran long enough to see
     visibility: str = "always"
     lecture: str = ""
     label: str = ""

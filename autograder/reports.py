@@ -16,6 +16,7 @@ A report is one JSON object, written as ``COURSE/.autograder/reports/HW/STUDENT.
       points, max_points, reason
       measured, limit          the figure that decided, or null
       seconds
+      memory                   bytes at most, or null where it was too quick to look
       visibility               always, after (the deadline) or never
       lecture, label           where its subject is explained
       mistake                  the id in the catalogue of mistakes, or null

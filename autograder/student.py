@@ -49,6 +49,10 @@ class StudentFault(Exception):
 class Student(Protocol):
     """What a check may ask of a submission."""
 
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the check took at most, as far as that was seen."""
+
     def begin(self) -> None:
         """Begin a check, with its whole time limit."""
 
@@ -67,6 +71,11 @@ class Student(Protocol):
 
 class Calls(ABC):
     """The four ways to call, all made of one message: shared by every kind of student."""
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the check took at most, as far as that was seen."""
+        return None
 
     def begin(self) -> None:  # noqa: B027 - only a process has a budget
         """Begin a check, with its whole time limit."""
@@ -180,6 +189,11 @@ class StudentProcess(Calls):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the check took at most; None if it was too quick to look."""
+        return self._budget.memory
 
     def begin(self) -> None:
         """Begin a check: it has its whole budget."""

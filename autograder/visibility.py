@@ -69,6 +69,7 @@ def _seen(outcome: Outcome, shown: set[str], manifest: Manifest, after: bool) ->
         measured=None,
         limit=None,
         seconds=0.0,
+        memory=None,
         mistake=None,
         private="",
     )

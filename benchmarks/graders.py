@@ -63,6 +63,7 @@ class Run:
 def measured(command: Sequence[str], **options: Any) -> tuple[Run, str]:
     """Run a command; count what all its processes used, orphans too."""
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    known = {one.pid for one in psutil.Process().children()}
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
@@ -75,7 +76,7 @@ def measured(command: Sequence[str], **options: Any) -> tuple[Run, str]:
         watcher.join()
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)}: {err[-2000:]}")
-    _bury_orphans()
+    _bury_orphans(known)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Run(wall, cpu, watcher.peak), out
@@ -104,15 +105,16 @@ class _Memory(threading.Thread):
             self.peak = max(self.peak, total)
 
 
-def _bury_orphans() -> None:
+def _bury_orphans(known: set[int]) -> None:
     """Wait for what a command left behind: it ends with its parent, and its time counts."""
     end = time.monotonic() + 10.0
     while time.monotonic() < end:
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                time.sleep(0.02)
-        except ChildProcessError:
+        orphans = [one.pid for one in psutil.Process().children() if one.pid not in known]
+        if not orphans:
             return
+        for pid in orphans:
+            os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.02)
 
 
 def make_course(folder: Path, homeworks: Sequence[str]) -> Path:

@@ -405,3 +405,14 @@ def test_nothing_of_a_submission_is_left_for_the_next_one() -> None:
         warm.launch, "import numpy as np\ndef f():\n    return sum(np.zeros(3))"
     ) as next_one:
         assert next_one.call("f") == 0.0
+
+
+def test_the_memory_of_a_check_is_seen(launch: Launch) -> None:
+    source = "import time\nimport numpy as np\n"
+    source += "def f():\n    block = np.ones(30_000_000)\n    time.sleep(0.5)\n    return 1"
+    with student_of(launch, source) as student:
+        student.begin()
+        assert student.memory is None
+        student.call("f")
+        assert student.memory is not None
+        assert 240_000_000 < student.memory < 600_000_000

@@ -86,9 +86,12 @@ class Budget:
     limit: float
     cpu: float = 0.0
     idle: float = 0.0
+    memory: int | None = None  # the most that was seen
 
     def problem(self, now: Usage | None, cpu: float, idle: float) -> Ended | None:
         """Return what is exceeded while a message takes so much more."""
+        if now is not None:
+            self.memory = max(self.memory or 0, now.memory)
         if self.cpu + cpu > self.limit:
             text = f"was stopped after {self.limit:g} s of computing: a loop that never ends?"
             return Ended(Status.TIMEOUT, "Timeout", text)

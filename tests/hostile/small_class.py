@@ -39,7 +39,7 @@ def reports(course: Path) -> dict[str, Any]:
     for path in (course / ".autograder" / "reports" / HOMEWORK).glob("*.json"):
         report = json.loads(path.read_text(encoding="utf-8"))
         for outcome in report["outcomes"]:
-            del outcome["seconds"]
+            del outcome["seconds"], outcome["memory"]
         found[path.stem] = report
     return found
 
