@@ -21,6 +21,7 @@ from typing import Any
 from jupyter_book.sphinx import build_sphinx
 from jupyter_cache import get_cache
 from jupyter_cache.executors.utils import create_cache_bundle, single_nb_execution
+from jupyter_cache.readers import NbReadError
 
 BOOK = Path(__file__).resolve().parent
 ROOT = BOOK.parent
@@ -78,7 +79,11 @@ def run_chapters(folder: Path, jobs: int) -> None:
     for record in cache.list_project_records():
         cache.remove_nb_from_project(record.pk)
     for page in chapters():
-        cache.add_nb_to_project(str(page), read_data=READER)
+        record = cache.add_nb_to_project(str(page), read_data=READER)
+        try:
+            cache.get_project_notebook(record.pk)
+        except NbReadError as problem:
+            sys.exit(f"book: {page.name}: {problem}")
     waiting = [record.pk for record in cache.list_unexecuted()]
     problems = []
     with ThreadPoolExecutor(jobs) as threads:

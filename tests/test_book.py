@@ -26,6 +26,8 @@ CHAPTERS = [
     for chapter in part["chapters"]
 ]
 MANY_LINES = re.MULTILINE | re.DOTALL
+SLIP = re.compile(r"^:::\{admonition\} Where the slides? errs?$(.*?)^:::$", MANY_LINES)
+LECTURE_ID = re.compile(r"\b[SCMGB]\d{1,2}\b")
 OPTIONS = re.compile(r"\A(?:---\n.*?\n---\n|(?::[^\n]*\n)*)", re.DOTALL)
 CELL = "```{code-cell} ipython3\n{cell}\n```"
 
@@ -75,6 +77,13 @@ def test_every_lecture_result_is_explained_in_a_section():
         name for page in pages() for ids in EXPLAINED.findall(text_of(page)) for name in ids.split()
     }
     assert set(MAP.items) - explained == set()
+
+
+def test_what_a_chapter_corrects_is_among_the_errata():
+    errata = set(LECTURE_ID.findall(text_of("errata")))
+    for page in pages():
+        for slip in SLIP.findall(text_of(page)):
+            assert set(LECTURE_ID.findall(slip)) <= errata, (page, slip)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -136,6 +145,15 @@ def test_the_notebook_of_a_chapter_has_the_same_cells_and_no_directives(chapter:
     assert not re.search(r"^:::|^```\{|\{[\w:]+\}`", prose, re.MULTILINE)
 
 
+def test_a_notebook_shows_the_lines_of_code_that_the_chapter_shows():
+    found = notebooks.notebook(BOOK / "losses.md")
+    shown = [c.source for c in found.cells if "```python" in c.source]
+    code = re.findall(r"```python\n(.*?)\n```", "\n".join(shown), re.DOTALL)
+    assert len(code) == 1
+    assert code[0].startswith("theta = np.zeros")
+    assert code[0].split("\n")[-1].lstrip().startswith("theta = theta + _backtrack")
+
+
 def test_a_change_in_the_library_changes_the_key_of_the_outputs(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "ROOT", tmp_path)
     (tmp_path / "svmlab").mkdir()
@@ -183,6 +201,20 @@ def test_what_a_page_would_load_from_elsewhere_is_found(tmp_path):
     (tmp_path / "b.css").write_text("a { background: url(https://example.org/b.png) }")
     found = build.requests_elsewhere(tmp_path)
     assert [line.split()[0] for line in found] == ["a.html", "a.html", "b.css"]
+
+
+def test_a_page_that_asks_another_host_fails_the_build(tmp_path):
+    built = mini_book(tmp_path, "# One\n\n![a cat](https://example.org/cat.png)\n")
+    assert built.returncode != 0
+    assert "index.html loads" in built.stderr
+    assert "https://example.org/cat.png" in built.stderr
+
+
+def test_a_cell_that_cannot_be_read_is_named_with_its_page(tmp_path):
+    page = "# One\n\n" + CELL.replace("{cell}", "---\ntags: a: b\n---\n1")
+    built = mini_book(tmp_path, page)
+    assert built.returncode != 0
+    assert built.stderr.startswith("book: index.md: ")
 
 
 def test_the_printed_book_has_all_chapters():

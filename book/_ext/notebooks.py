@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -96,12 +97,23 @@ def _quiz(title: str, options: dict[str, str], body: list[str]) -> list[str]:
 
 def _source(title: str, options: dict[str, str], body: list[str]) -> list[str]:
     text = (BOOK / title).read_text(encoding="utf-8")
+    lines = text.split("\n")
     wanted = options.get("pyobject")
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == wanted:
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            text = "\n".join(text.split("\n")[first - 1 : node.end_lineno])
-    return ["```python", text, "```"]
+            lines = text.split("\n")[first - 1 : node.end_lineno]
+    if start := options.get("start-at", "").strip('"'):
+        lines = lines[_line_with(start, lines) :]
+    if end := options.get("end-at", "").strip('"'):
+        lines = lines[: _line_with(end, lines) + 1]
+    if span := options.get("lines"):  # "13-": from there on
+        lines = lines[int(span.removesuffix("-")) - 1 :]
+    return ["```python", textwrap.dedent("\n".join(lines)).rstrip(), "```"]
+
+
+def _line_with(text: str, lines: list[str]) -> int:
+    return next(k for k, line in enumerate(lines) if text in line)
 
 
 BLOCKS: dict[str, Callable[[str, dict[str, str], list[str]], list[str]]] = {

@@ -22,6 +22,7 @@ RESULT = re.compile(r"\b[SCMGB]\d{1,2}\b")
 RESULTS = re.compile(r"\([SCMGB]\d[^()]*\)")
 TAG = re.compile(r"\s*\\tag\{(eq-[a-z0-9-]+)\}")
 SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Notes")
+SENTENCE = re.compile(r" +(?:[A-Z]|``)")
 FITTED = re.compile(r"(?<![`\w])([A-Za-z]\w*_)(?![`\w{])")
 
 
@@ -76,6 +77,8 @@ def list_entries(
                 continue
             term, _, text = line.partition(" : ")
             term = term.replace("`", "")
+            if text and SENTENCE.match(following) and ": " not in text:
+                text += ":"  # the type, before a sentence of its own
             found += [f"``{term}``", f"    {text}" if text else "    \\"]
         else:
             found.append(line)

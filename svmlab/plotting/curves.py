@@ -189,7 +189,7 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     rows = range(len(comparison.results))
     for row, result in zip(rows, comparison.results.values(), strict=True):
         height = row + np.linspace(-0.15, 0.15, result.errors.size)  # equal errors stay apart
-        ax.scatter(result.errors, height, s=26, color=COLOURS[0], alpha=0.6, linewidths=0)
+        ax.scatter(result.errors, height, s=26, color=COLOURS[0], alpha=0.85, linewidths=0)
         ax.scatter([result.mean], [row], s=150, marker="|", color=COLOURS[1], linewidths=3)
     ax.set_yticks(list(rows), list(comparison.results))
     ax.set_ylim(len(comparison.results) - 0.5, -0.5)

@@ -1,0 +1,38 @@
+"""Keep the comma after a formula on the line of the formula.
+
+A browser may break a line on either side of a formula, even before a full stop.
+"""
+
+from __future__ import annotations
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+AFTER = re.compile(r"[^\s—–]{1,6}(?=\s|$)")  # ".", "),", "-th"
+BEFORE = re.compile(r"[(\[“‘]+$")
+
+
+def keep_together(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Tie each formula to what stands next to it without a space."""
+    for formula in list(doctree.findall(nodes.math)):
+        parent = formula.parent
+        k = parent.index(formula)
+        tied: list[nodes.Node] = [formula]
+        if k + 1 < len(parent) and isinstance(after := parent[k + 1], nodes.Text):
+            if match := AFTER.match(after):
+                tied.append(nodes.Text(match[0]))
+                parent[k + 1] = nodes.Text(after[match.end() :])
+        if k and isinstance(before := parent[k - 1], nodes.Text):
+            if match := BEFORE.search(before):
+                tied.insert(0, nodes.Text(match[0]))
+                parent[k - 1] = nodes.Text(before[: match.start()])
+        if len(tied) > 1:
+            parent[k] = nodes.inline("", "", *tied, classes=["unbroken"])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect to Sphinx."""
+    app.connect("doctree-resolved", keep_together)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
