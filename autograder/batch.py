@@ -87,13 +87,19 @@ class Batch:
 
     homework: str
     rows: list[dict[str, Any]] = field(default_factory=list)
+    statuses: Counter[str] = field(default_factory=Counter)
     intake: Intake | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
     def counts(self) -> dict[str, int]:
         """How many submissions ended with which status, the most frequent first."""
-        return dict(Counter(row["status"] for row in self.rows).most_common())
+        return dict(self.statuses.most_common())
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Add what came of one submission."""
+        self.rows.append(row)
+        self.statuses[row["status"]] += 1
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,7 @@ def grade_course(
         waiting: list[Entry] = []
         recorded = time.monotonic()
         for judged in desk.judged(found, judge_all):
-            batch.rows.append(_row(judged, due[judged.report.student]))
+            batch.add(_row(judged, due[judged.report.student]))
             if usable_name(judged.report.student):
                 _write_unnamed(course, judged)
             else:
@@ -194,7 +200,8 @@ class _Desk:
             run.homework,
             limit=run.limit,
             sandbox=run.sandbox,
-            trusted=trusted_digests(run.homework),
+            # What was judged without a sandbox is never taken over by a run with one.
+            trusted=trusted_digests(run.homework) if run.sandbox != "none" else None,
         )
 
     def judged(self, found: Sequence[Submitted], judge_all: JudgeAll) -> Iterator[Judged]:

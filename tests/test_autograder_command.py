@@ -154,7 +154,10 @@ def told(
     monkeypatch: pytest.MonkeyPatch, course: Course, rows: list[dict[str, Any]], *options: str
 ) -> int:
     """Run the command on a course where grading gives these rows; return its exit status."""
-    monkeypatch.setattr("autograder.batch.grade_course", lambda *_, **__: Batch(HW, rows))
+    batch = Batch(HW)
+    for one in rows:
+        batch.add(one)
+    monkeypatch.setattr("autograder.batch.grade_course", lambda *_, **__: batch)
     return main(["grade", HW, "--course", str(course.root), *options])
 
 
