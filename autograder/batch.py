@@ -94,7 +94,9 @@ class Batch:
     @property
     def counts(self) -> dict[str, int]:
         """How many submissions ended with which status, the most frequent first."""
-        return dict(self.statuses.most_common())
+        order = [str(status) for status in Status]
+        found = sorted(self.statuses.items(), key=lambda item: (-item[1], order.index(item[0])))
+        return dict(found)
 
     def add(self, row: dict[str, Any]) -> None:
         """Add what came of one submission."""
