@@ -100,7 +100,6 @@ def source_path(homework: str, folder: Path | None = None) -> Path:
     return folder / homework / f"{homework}.py"
 
 
-@functools.cache
 def reference_source(homework: str) -> str:
     """Return the reference code of a homework: numpy only, the functions that students write.
 
@@ -113,13 +112,13 @@ def reference_source(homework: str) -> str:
     return solution_code(source_path(homework).read_text(encoding="utf-8"))
 
 
-@functools.cache
 def reference_functions(homework: str) -> dict[str, str]:
     """Return the source of each reference function by its name."""
-    return split_functions(reference_source(homework))
+    return dict(split_functions(reference_source(homework)))
 
 
-def split_functions(code: str) -> dict[str, str]:
+@functools.lru_cache(100)
+def split_functions(code: str) -> Mapping[str, str]:
     r"""Return the source of each top-level function by its name.
 
     >>> split_functions("a = 1\n\ndef f(x):\n    return x + a\n")
@@ -132,6 +131,7 @@ def split_functions(code: str) -> dict[str, str]:
     }
 
 
+@functools.lru_cache(20)
 def solution_code(text: str) -> str:
     """Return the code of the solution cells and of the supplied ones, markers removed.
 
