@@ -1,25 +1,29 @@
 """Grade the submissions of a course: judge on several processes, record in batches.
 
 One run at a time works on a course; a second one waits for the first. The gradebook is written
-by this process alone, and a run that is killed loses what it has not recorded yet: the same
-command again grades it.
+by this process alone. A run that is killed loses what it has not recorded yet: the same command
+again takes over the reports that are there, as far as they would come out the same, and records
+everything.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder import sandbox
-from autograder.grading import LIMIT, grade_one
+from autograder.grading import LIMIT, Order, grade_one
+from autograder.intake.below import shown
 from autograder.intake.submissions import (
     Intake,
     Roster,
@@ -30,14 +34,15 @@ from autograder.intake.submissions import (
     take_in,
     usable_name,
 )
+from autograder.keys import trusted_digests
 from autograder.lock import one_at_a_time
 from autograder.nbgrader import plugins
 from autograder.nbgrader.course import Course
 from autograder.notebook import Rejected
 from autograder.outcome import Report, Status, rejected_report
-from autograder.pools import Pools, course_pools
-from autograder.reports import write_report
-from autograder.seeds import fingerprint, read_secret
+from autograder.pools import course_pools, seeds_for
+from autograder.reports import ReportError, read_report, write_report
+from autograder.seeds import Seeds, fingerprint, read_secret
 from autograder.spread import spread
 
 if TYPE_CHECKING:
@@ -55,6 +60,7 @@ class Judged:
     data: bytes | None
     report: Report
     seconds: float = 0.0
+    taken_over: bool = False  # from an earlier run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +75,10 @@ class Run:
     add_students: bool = False
     jobs: int = 1
     limit: float = LIMIT
-    unsafe: bool = False
+    sandbox: str = "warm"  # see autograder.grading.Order
+    force: bool = False
+    scheduler: str | None = None
+    cluster: int | None = None
 
 
 @dataclass
@@ -78,24 +87,31 @@ class Batch:
 
     homework: str
     rows: list[dict[str, Any]] = field(default_factory=list)
+    statuses: Counter[str] = field(default_factory=Counter)
     intake: Intake | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
     def counts(self) -> dict[str, int]:
         """How many submissions ended with which status, the most frequent first."""
-        return dict(Counter(row["status"] for row in self.rows).most_common())
+        order = [str(status) for status in Status]
+        found = sorted(self.statuses.items(), key=lambda item: (-item[1], order.index(item[0])))
+        return dict(found)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Add what came of one submission."""
+        self.rows.append(row)
+        self.statuses[row["status"]] += 1
 
 
 @dataclass(frozen=True)
-class _Desk:
-    """What a process needs to judge submissions; sent to it once."""
+class Task:
+    """What a worker needs to judge one submission, besides the order that all have in common."""
 
-    homework: str
-    secret: bytes
-    pools: Pools
-    limit: float
-    unsafe: bool
+    submission: Submitted
+    data: bytes
+    seeds: Seeds
+    before: Report | None
 
 
 def grade_course(
@@ -117,12 +133,11 @@ def grade_course(
     from autograder.nbgrader import gradebook
 
     # Everything that can be wrong shows before anything is changed.
-    desk = _desk(course, run)
+    desk = _Desk(course, run)
     make_entry = gradebook.entry_maker(course, run.homework)
-    if not run.unsafe:
-        say("starting the sandbox")
-        sandbox.require()
-    with one_at_a_time(course.root, say):
+    with ExitStack() as stack:
+        judge_all = stack.enter_context(_workers(run, say))
+        stack.enter_context(one_at_a_time(course.root, say))
         batch = Batch(run.homework)
         batch.intake = _taken_in(course, run)
         found = submitted(course.submitted, run.homework)
@@ -131,11 +146,12 @@ def grade_course(
             found = only(found, run.homework, run.students)
         due = gradebook.due_dates(course, run.homework, ["", *(one.student for one in found)])
         batch.notes += _notes(course, due[""], found)
+        batch.notes += [] if run.add_students else _newcomers(course, found)
         batch.notes += batch.intake.remarks if batch.intake else ()
         waiting: list[Entry] = []
         recorded = time.monotonic()
-        for judged in _judge_all(desk, found, run.jobs):
-            batch.rows.append(_row(judged, due[judged.report.student]))
+        for judged in desk.judged(found, judge_all):
+            batch.add(_row(judged, due[judged.report.student]))
             if usable_name(judged.report.student):
                 _write_unnamed(course, judged)
             else:
@@ -146,8 +162,99 @@ def grade_course(
                 waiting, recorded = [], time.monotonic()
             progress(len(batch.rows), len(found), batch.counts)
         gradebook.record(course, run.homework, waiting)
+    if again := sum(row["taken_over"] for row in batch.rows):
+        batch.notes.append(
+            f"{again} verdicts were taken over from an earlier run, because nothing has changed "
+            "that decides them (--force judges again)"
+        )
     batch.rows.sort(key=lambda row: row["student"])
     return batch
+
+
+JudgeAll = Callable[
+    [Callable[[Task], Report], Iterable[Task], Callable[[Task, str], Report]],
+    Iterator[tuple[Task, Report, float]],
+]
+
+
+@contextmanager
+def _workers(run: Run, say: Callable[[str], object]) -> Iterator[JudgeAll]:
+    """Give a function that judges tasks on processes here, or on a cluster."""
+    if run.scheduler is not None or run.cluster is not None:
+        from autograder import cluster
+
+        with cluster.connected(run.scheduler, run.cluster, run.sandbox, say) as client:
+            yield functools.partial(cluster.spread, client)
+        return
+    if run.sandbox != "none":
+        say("starting the sandbox")
+        sandbox.require()
+    yield functools.partial(spread, jobs=run.jobs)
+
+
+class _Desk:
+    """Makes tasks of submissions, and reports of those that are none."""
+
+    def __init__(self, course: Course, run: Run) -> None:
+        self._root, self._run, self._secret = course.root, run, read_secret(course.root)
+        self._pools = course_pools(course.root, run.homework)
+        self._order = Order(
+            run.homework,
+            limit=run.limit,
+            sandbox=run.sandbox,
+            # What was judged without a sandbox is never taken over by a run with one.
+            trusted=trusted_digests(run.homework) if run.sandbox != "none" else None,
+        )
+
+    def judged(self, found: Sequence[Submitted], judge_all: JudgeAll) -> Iterator[Judged]:
+        """Yield what comes of each submission, in the order in which they are done."""
+        refused: list[Judged] = []
+
+        def tasks() -> Iterator[Task]:
+            for one in found:
+                try:
+                    data = read(one)
+                except Rejected as problem:
+                    refused.append(Judged(one, None, self._rejected(one, str(problem))))
+                else:
+                    yield Task(one, data, self._seeds(one.student), self._before(one.student))
+
+        def lost(task: Task, problem: str) -> Report:
+            return self._rejected(task.submission, problem, Status.INTERNAL)
+
+        work = functools.partial(judge_task, self._order)
+        for task, report, seconds in judge_all(work, tasks(), lost):
+            earlier = task.before.judged if task.before is not None else {}
+            taken_over = bool(earlier) and report.judged == earlier
+            yield Judged(task.submission, task.data, report, seconds, taken_over)
+            while refused:
+                yield refused.pop()
+        yield from refused
+
+    def _seeds(self, student: str) -> Seeds:
+        return seeds_for(
+            self._run.homework, secret=self._secret, student=student, pools=self._pools
+        )
+
+    def _rejected(self, one: Submitted, problem: str, status: Status = Status.REJECTED) -> Report:
+        source = fingerprint(self._secret)
+        return rejected_report(self._run.homework, one.student, source, problem, status)
+
+    def _before(self, student: str) -> Report | None:
+        """Return the report of an earlier run, if it can serve."""
+        if self._run.force or usable_name(student):
+            return None
+        with contextlib.suppress(ReportError):
+            return read_report(self._root, self._run.homework, student)
+        return None
+
+
+def judge_task(order: Order, task: Task) -> Report:
+    """Judge one submission: in another process, perhaps on another machine."""
+    report = grade_one(task.data, order, task.seeds, task.before)
+    if task.submission.remark:
+        report = replace(report, remarks=(*report.remarks, task.submission.remark))
+    return report
 
 
 def _taken_in(course: Course, run: Run) -> Intake | None:
@@ -164,16 +271,6 @@ def _taken_in(course: Course, run: Run) -> Intake | None:
         people,
         pattern=run.pattern,
         times=run.times,
-    )
-
-
-def _desk(course: Course, run: Run) -> _Desk:
-    return _Desk(
-        homework=run.homework,
-        secret=read_secret(course.root),
-        pools=course_pools(course.root, run.homework),
-        limit=run.limit,
-        unsafe=run.unsafe,
     )
 
 
@@ -196,6 +293,19 @@ def _notes(course: Course, due: datetime | None, found: Sequence[Submitted]) -> 
     return notes
 
 
+def _newcomers(course: Course, found: Sequence[Submitted]) -> list[str]:
+    """Name who is not in the gradebook yet: perhaps a folder that is called by a wrong name."""
+    from autograder.nbgrader import gradebook
+
+    known = {person.id for person in gradebook.roster(course)}
+    new = [one.student for one in found if not usable_name(one.student)]
+    new = [name for name in new if name not in known]
+    if not known or not new:
+        return []
+    names = ", ".join(new[:10]) + (", …" if len(new) > 10 else "")
+    return [f"new among the students of the gradebook, and now added ({len(new)}): {names}"]
+
+
 def _refused(
     intake: Intake | None, course: Course, run: Run, there: set[str]
 ) -> Iterator[Submitted]:
@@ -205,42 +315,6 @@ def _refused(
             there.add(item.student)
             path = course.submitted / item.student / run.homework / f"{run.homework}.ipynb"
             yield Submitted(item.student, path, problem=item.reason)
-
-
-def _judge_all(desk: _Desk, found: Sequence[Submitted], jobs: int) -> Iterator[Judged]:
-    work = functools.partial(judge_one, desk)
-    lost = functools.partial(_lost, desk)
-    yield from spread(work, found, jobs=max(1, min(jobs, len(found))), lost=lost)
-
-
-def judge_one(desk: _Desk, submission: Submitted) -> Judged:
-    """Judge one submission of the tree: in another process."""
-    started = time.perf_counter()
-    try:
-        data = read(submission)
-    except Rejected as problem:
-        seeds = fingerprint(desk.secret)
-        report = rejected_report(desk.homework, submission.student, seeds, str(problem))
-        return Judged(submission, None, report)
-    report = grade_one(
-        data,
-        desk.homework,
-        secret=desk.secret,
-        student=submission.student,
-        pools=desk.pools,
-        limit=desk.limit,
-        unsafe=desk.unsafe,
-    )
-    if submission.remark:
-        report = replace(report, remarks=(*report.remarks, submission.remark))
-    return Judged(submission, data, report, time.perf_counter() - started)
-
-
-def _lost(desk: _Desk, submission: Submitted, problem: str) -> Judged:
-    """Return what stands for a submission on which the grader itself failed twice."""
-    seeds, status = fingerprint(desk.secret), Status.INTERNAL
-    report = rejected_report(desk.homework, submission.student, seeds, problem, status)
-    return Judged(submission, None, report)
 
 
 def _write_unnamed(course: Course, judged: Judged) -> None:
@@ -254,7 +328,7 @@ def _row(judged: Judged, due: datetime | None) -> dict[str, Any]:
     report, handed_in = judged.report, judged.submission.time
     late = due is not None and handed_in is not None and handed_in > due
     return {
-        "student": report.student.encode("utf-8", "backslashreplace").decode(),
+        "student": shown(report.student),  # perhaps one that no student can have
         "status": str(report.status),
         "points": report.points,
         "max_points": report.max_points,
@@ -262,5 +336,6 @@ def _row(judged: Judged, due: datetime | None) -> dict[str, Any]:
         "reasons": {outcome.check: outcome.reason for outcome in report.outcomes},
         "remarks": list(report.remarks),
         "seconds": round(judged.seconds, 3),
+        "taken_over": judged.taken_over,
         "late": None if handed_in is None else late,
     }

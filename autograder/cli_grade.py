@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import functools
 import json
 import os
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.outcome import WORST_FIRST, Status
+from autograder.trouble import Trouble
 
 if TYPE_CHECKING:
     from autograder.batch import Batch
@@ -95,15 +98,51 @@ def add_grade(verbs: Any, seconds: Callable[[str], float]) -> None:
     add(
         "--add-students",
         action="store_true",
-        help="take names in that are not in the gradebook yet",
+        help="take names in that are not in the gradebook yet; not those of Canvas and Moodle, "
+        "whose files do not tell how a student is called here",
     )
     add(
-        "--unsafe",
+        "--force",
         action="store_true",
+        help="judge everything again; without it, verdicts of an earlier run are taken over where "
+        "submission, seeds, checks and versions are the same",
+    )
+    where = grade.add_mutually_exclusive_group()
+    where.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="judge on the workers of a Dask scheduler, such as tcp://127.0.0.1:8786; on other "
+        "machines tls://…",
+    )
+    where.add_argument(
+        "--cluster",
+        type=_local_cluster,
+        metavar="local:N",
+        help="judge on a Dask cluster of N workers on this machine",
+    )
+    how = grade.add_mutually_exclusive_group()
+    _add_fresh(how)
+    how.add_argument(
+        "--unsafe",
+        dest="sandbox",
+        action="store_const",
+        const="none",
         help="run students' code without a sandbox, with all your rights: only for code you trust",
     )
     add("--json", action="store_true", help="print the result as JSON")
     grade.set_defaults(run=_grade)
+
+
+def _add_fresh(parser: Any) -> None:
+    parser.add_argument(
+        "--fresh",
+        dest="sandbox",
+        action="store_const",
+        const="fresh",
+        default="warm",
+        help="start a new sandbox for each process of a student, in place of a copy of a warm one: "
+        "as safe, and slower",
+    )
 
 
 def add_doctor(verbs: Any) -> None:
@@ -114,6 +153,7 @@ def add_doctor(verbs: Any) -> None:
         description="Start the sandbox on this machine, attack it from inside, and say which "
         "promises hold and how to mend what does not. The exit status is 0 only if all hold.",
     )
+    _add_fresh(doctor)
     doctor.set_defaults(run=_doctor)
 
 
@@ -136,13 +176,18 @@ def add_sample(verbs: Any) -> None:
 
 def _sample(options: argparse.Namespace) -> int:
     from autograder.manifest import load_manifest
-    from autograder.nbgrader.course import open_course
+    from autograder.nbgrader.course import CourseError, open_course
     from autograder.nbgrader.gradebook import set_due_date
     from autograder.sample import DEADLINE, sample_class, write_class
 
     load_manifest(options.homework)
     course = open_course(options.course)
     released = course.release / options.homework / f"{options.homework}.ipynb"
+    if not released.is_file():
+        raise CourseError(
+            f"{released} is missing: run `autograder release {options.homework} --course "
+            f"{course.root}`"
+        )
     samples = sample_class(released.read_bytes(), options.homework, options.size)
     marker = course.root / ".autograder" / "sample"
     if any(course.submitted.glob("*")) and not marker.exists():
@@ -163,10 +208,18 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _doctor(_: argparse.Namespace) -> int:
+def _local_cluster(text: str) -> int:
+    kind, _, number = text.partition(":")
+    if kind != "local":
+        raise argparse.ArgumentTypeError(f"give local:N, such as local:4, not {text!r}")
+    return _count(number)
+
+
+def _doctor(options: argparse.Namespace) -> int:
     from autograder.doctor import doctor
 
-    return 0 if doctor(lambda text: print(text, flush=True)) else 1
+    print_now = functools.partial(print, flush=True)
+    return 0 if doctor(print_now, kind=options.sandbox) else 1
 
 
 def _grade(options: argparse.Namespace) -> int:
@@ -175,14 +228,12 @@ def _grade(options: argparse.Namespace) -> int:
     from autograder.nbgrader.course import open_course
 
     load_manifest(options.homework)
+    for name in ("pattern", "times"):
+        if options.submissions is None and getattr(options, name) is not None:
+            raise Trouble(f"--{name} is for files that are taken in: give them with --submissions")
     course = open_course(options.course)
-    names = ("submissions", "students", "pattern", "times", "add_students", "jobs", "limit")
-    run = Run(
-        homework=options.homework,
-        unsafe=options.unsafe,
-        **{name: getattr(options, name) for name in names},
-    )
-    if options.unsafe:
+    run = Run(**{item.name: getattr(options, item.name) for item in dataclasses.fields(Run)})
+    if options.sandbox == "none":
         print("autograder: WITHOUT A SANDBOX: students' code has all your rights", file=sys.stderr)
     with _progress() as (progress, say):
         batch = grade_course(course, run, progress=progress, say=say)
@@ -199,20 +250,25 @@ def _progress() -> Iterator[tuple[Callable[..., None], Callable[[str], None]]]:
     started = last = time.monotonic()
     terminal = sys.stderr.isatty()
 
+    def width() -> int:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns if terminal else 0
+        return (columns or 80) - 1  # 0 is unknown
+
     def show(text: str, *, always: bool = False) -> None:
         nonlocal last
         if terminal:
-            width = (os.get_terminal_size(sys.stderr.fileno()).columns or 80) - 1  # 0 is unknown
-            print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
+            print(f"\r\033[K{text[: width()]}", end="", file=sys.stderr, flush=True)
         elif always or time.monotonic() - last > QUIET_EVERY:
             last = time.monotonic()
             print(text, file=sys.stderr, flush=True)
 
     def progress(done: int, total: int, counts: Mapping[str, int]) -> None:
         left = (time.monotonic() - started) / done * (total - done)
-        bar = "█" * (20 * done // total) + "·" * (20 - 20 * done // total)
         shown = "  ".join(f"{status} {n}" for status, n in counts.items())
-        show(f"{bar} {done}/{total}  {int(left // 60)}:{int(left % 60):02d} left  {shown}")
+        text = f"{done}/{total}  {int(left // 60)}:{int(left % 60):02d} left  {shown}"
+        size = max(5, min(20, width() - len(text) - 1))  # the counts matter more than the bar
+        bar = "█" * (size * done // total)
+        show(f"{bar:·<{size}} {text}")
 
     try:
         yield progress, lambda text: show(text, always=not text.startswith("starting"))
@@ -286,8 +342,9 @@ def _lists(batch: Batch) -> str:
     titles: Sequence[tuple[str, str]] = (
         (
             "unknown",
-            "not among the students of the gradebook, and not graded (add them with "
-            "`nbgrader db student add`, or say --add-students)",
+            "not among the students of the gradebook, and not graded (add them with `nbgrader db "
+            "student add`; --add-students does that for names other than those of Canvas and "
+            "Moodle)",
         ),
         ("refused", "refused"),
         ("older", "older attempts, not graded"),

@@ -14,9 +14,10 @@ from typing import Any
 
 from autograder import sandbox
 from autograder.extract import extract
+from autograder.grading import launcher
 from autograder.judge import notebook_bytes
 from autograder.outcome import Status
-from autograder.sandbox import jail
+from autograder.sandbox import jail, warm
 from autograder.sandbox.channel import Launch, NotStarted
 from autograder.sandbox.kit import kit
 from autograder.student import StudentFault, StudentProcess
@@ -162,7 +163,7 @@ ATTACKS = [
 ]
 
 
-def examine(launch: Launch = sandbox.launch) -> Iterator[Finding]:
+def examine(launch: Launch) -> Iterator[Finding]:
     """Run every attack and tell what was seen."""
     with tempfile.NamedTemporaryFile() as file, socket.create_server(("127.0.0.1", 0)) as server:
         os.chmod(file.name, 0o644)
@@ -183,17 +184,23 @@ def _run(attack: Attack, target: str, launch: Launch) -> Any:
             return str(problem)
 
 
-def doctor(say: Callable[[str], object] = print) -> bool:
-    """Examine this machine, tell a person, and return whether everything holds."""
+def doctor(say: Callable[[str], object] = print, *, kind: str = "warm") -> bool:
+    """Examine this machine, tell a person, and return whether everything holds.
+
+    Attacked is the sandbox that grading would use, or with the ``kind`` "fresh" one that is new for
+    each process.
+    """
     root = sandbox.is_root()
     user = "root" if root else f"an ordinary user (id {os.geteuid()})"
     say(f"Python {platform.python_version()}, Linux {platform.release()}, as {user}")
     sandbox.require()
     say(f"bubblewrap: {sandbox.bubblewrap()}; files of the sandbox: {kit()}")
     way = "a user id of its own for each job" if root else "a user namespace"
-    say(f"the sandbox works here, with {way}. Now attacking it; this takes half a minute.\n")
+    say(f"the sandbox works here, with {way}.")
+    say(f"students' processes are {_manner(kind)}.")
+    say("Now attacking it; this takes half a minute.\n")
     broken = 0
-    for finding in examine():
+    for finding in examine(launcher(kind)):
         say(f"  {'holds' if finding.held else 'BROKEN'}  {finding.promise}")
         if not finding.held:
             broken += 1
@@ -206,6 +213,18 @@ def doctor(say: Callable[[str], object] = print) -> bool:
     else:
         say(f"\nAll {len(ATTACKS)} promises hold: it is safe to grade here.")
     return not broken
+
+
+def _manner(kind: str) -> str:
+    """Say how processes are started, and why so."""
+    if kind == "fresh":
+        return "started in a new sandbox each, as you ask"
+    if problem := warm.problem():
+        return (
+            "started in a new sandbox each: copies of a warm one, which are faster, are not "
+            f"possible here ({problem})"
+        )
+    return "copies of a warm one, each in namespaces of its own (grade --fresh: new ones)"
 
 
 def remedies() -> str:

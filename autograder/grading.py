@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from autograder import sandbox
 from autograder.judge import judge
 from autograder.manifest import load_manifest
-from autograder.notebook import Rejected
+from autograder.notebook import MAX_BYTES, Rejected, too_large
 from autograder.outcome import Report, Status, rejected_report
-from autograder.pools import LazyPools, Pools, public_pools
+from autograder.pools import seeds_for
+from autograder.sandbox import warm
 from autograder.sandbox.channel import Launch, plain_process
-from autograder.seeds import PUBLIC, fingerprint
+from autograder.seeds import PUBLIC, Seeds
 
 LIMIT = 30.0  # CPU seconds a check
+TRIES = 3  # where the grader itself failed
 
 
 def grade(
@@ -43,39 +48,64 @@ def grade(
     load_manifest(homework)
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not a file; give the path of a notebook")
-    data = Path(path).read_bytes()
     sandbox.require()
-    key = PUBLIC if secret is None else secret
-    pools = public_pools(homework) if key == PUBLIC else LazyPools(key, homework)
-    return grade_one(data, homework, secret=key, student=student, pools=pools)
+    seeds = seeds_for(homework, secret=PUBLIC if secret is None else secret, student=student)
+    if (size := Path(path).stat().st_size) > MAX_BYTES:
+        return rejected_report(homework, student, seeds.source, str(too_large(size)))
+    return grade_one(Path(path).read_bytes(), Order(homework), seeds)
 
 
-def grade_one(
-    data: bytes,
-    homework: str,
-    *,
-    secret: bytes,
-    student: str,
-    pools: Pools,
-    limit: float = LIMIT,
-    unsafe: bool = False,
-) -> Report:
-    """Grade the bytes of a notebook; whatever they are, there is a report."""
-    launch: Launch = plain_process if unsafe else sandbox.launch
+@dataclass(frozen=True)
+class Order:
+    """What is the same for all submissions of a run.
+
+    ``sandbox`` is "warm" (where that is not possible "fresh"), "fresh" or "none"; ``trusted`` see
+    :func:`autograder.judge.judge`.
+    """
+
+    homework: str
+    limit: float = LIMIT
+    sandbox: str = "warm"
+    trusted: Mapping[str, str] | None = None
+
+
+def grade_one(data: bytes, order: Order, seeds: Seeds, before: Report | None = None) -> Report:
+    """Grade the bytes of a notebook; whatever they are, there is a report.
+
+    It depends on its arguments only, and needs neither course nor secret: workers on other machines
+    call it. Where the grader itself failed, it tries again.
+    """
+    for _ in range(TRIES):
+        report = _graded(data, order, seeds, before)
+        if report.status is not Status.INTERNAL:
+            break
+        before = report
+    return report
+
+
+def _graded(data: bytes, order: Order, seeds: Seeds, before: Report | None) -> Report:
     try:
         return judge(
-            homework,
+            order.homework,
             data,
-            secret=secret,
-            student=student,
-            pools=pools,
-            limit=limit,
-            launch=launch,
+            seeds=seeds,
+            limit=order.limit,
+            launch=launcher(order.sandbox),
+            trusted=order.trusted,
+            before=before,
         )
     except Rejected as problem:
-        return rejected_report(homework, student, fingerprint(secret), str(problem))
+        return rejected_report(order.homework, seeds.student, seeds.source, str(problem))
     except Exception as problem:
         reason = f"grading itself failed ({type(problem).__name__}: {problem}); please report it"
         return rejected_report(
-            homework, student, fingerprint(secret), reason[:500], Status.INTERNAL
+            order.homework, seeds.student, seeds.source, reason[:500], Status.INTERNAL
         )
+
+
+@functools.cache
+def launcher(kind: str) -> Launch:
+    """Return what starts a student's process."""
+    if kind == "none":
+        return plain_process
+    return warm.launch if kind == "warm" and not warm.problem() else sandbox.launch

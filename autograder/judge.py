@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from autograder.diagnosis import diagnose
-from autograder.extract import extract
+from autograder.extract import Extracted, extract
+from autograder.keys import question_key
 from autograder.manifest import Check, Manifest, Question, load_manifest
 from autograder.mistakes import Mistake, words
-from autograder.outcome import Outcome, Report, Status, Verdict, Wrong, noting
-from autograder.pools import LazyPools, Pools, public_pools
+from autograder.outcome import Judged, Outcome, Report, Status, Verdict, Wrong, noting
+from autograder.pools import seeds_for
 from autograder.sandbox.channel import Launch, NotStarted, plain_process
-from autograder.seeds import PUBLIC, Draw, derive_seed, fingerprint
+from autograder.seeds import PUBLIC, Draw, Seeds
 from autograder.sources import reference_functions
 from autograder.student import (
     NOT_IMPLEMENTED,
@@ -34,12 +37,12 @@ def judge(
     homework: str,
     data: bytes,
     *,
-    secret: bytes = PUBLIC,
-    student: str = "",
-    pools: Pools | None = None,
+    seeds: Seeds | None = None,
     visible_only: bool = False,
     limit: float = 30.0,
     launch: Launch = plain_process,
+    trusted: Mapping[str, str] | None = None,
+    before: Report | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Judge the bytes of a notebook, its functions running in a process of their own.
@@ -48,12 +51,14 @@ def judge(
     ----------
     homework : whose manifest decides
     data : the notebook
-    secret, student : from which the seeds of the hidden data derive; without a secret public seeds
-        are used, and the report says so
-    pools : the screened problems of that secret; by default the public ones
+    seeds : from which the student's data are drawn; without them the public ones are used, and the
+        report says so
     visible_only : run the checks that a student may always see, and no others
     limit : CPU seconds for one check
     launch : starts the student's process: :func:`autograder.sandbox.launch` for code of others
+    trusted : what all submissions have in common (:func:`autograder.keys.trusted_digests`), for a
+        report whose verdicts can be taken over by the next run
+    before : the report of an earlier run; verdicts that would be the same are taken over from it
     progress : told the title of each question before it is judged
 
     Raises
@@ -63,41 +68,58 @@ def judge(
     """
     manifest = load_manifest(homework)
     extracted = extract(data, manifest.functions, manifest.supplied)
-    supplied = _sources(homework, manifest.supplied)
-
-    def spawn(override: str = "") -> _Pair:
-        options = {"supplied": supplied, "override": override}
-        return _Pair(
-            *(
-                StudentProcess(extracted, manifest.functions, limit=limit, launch=launch, **options)
-                for _ in range(2)
-            )
-        )
-
-    if pools is None:
-        pools = public_pools(homework) if secret == PUBLIC else LazyPools(secret, homework)
-    bench = _Bench(manifest, secret, student, pools, visible_only, extracted.policy)
+    seeds = seeds_for(homework) if seeds is None else seeds
+    bench = _Bench(manifest, seeds, visible_only, extracted.policy)
     outcomes: list[Outcome] = []
-    with noting() as noted, spawn() as own:
+    judged: dict[str, Judged] = {}
+    with _started(manifest, extracted, limit, launch) as pair:
         for question in manifest.questions:
             progress(question.title)
             failed = bench.failed_steps(question, outcomes)
-            if not failed or own.visible.doomed or bench.refused(question):
-                outcomes += bench.finish(question, own.visible, bench.run(question, own))
+            key = ""
+            if trusted is not None:
+                settings = [limit, visible_only, *failed]
+                key = question_key(data, question, seeds, trusted[question.id], settings)
+            if key and before is not None and (kept := before.kept(question.id, key)):
+                outcomes += kept
+                judged[question.id] = before.judged[question.id]
                 continue
-            with spawn(_sources(homework, failed)) as carried:
-                judged = [_carried(outcome, failed) for outcome in bench.run(question, carried)]
-                if not all(outcome.full for outcome in judged):  # its own steps may serve it better
-                    mine = bench.run(question, own)
-                    judged = [_better(a, b) for a, b in zip(mine, judged, strict=True)]
-                outcomes += bench.finish(question, carried.visible, judged)
+            with noting() as noted:
+                outcomes += bench.judge(question, pair(()), pair(failed), failed)
+            judged[question.id] = Judged(key, tuple(sorted(noted | pair(()).remarks)))
+    made = sorted({remark for item in judged.values() for remark in item.remarks})
     return Report(
         homework=homework,
-        student=student,
-        seeds=fingerprint(secret),
+        student=seeds.student,
+        seeds=seeds.source,
         outcomes=tuple(outcomes),
-        remarks=(*extracted.remarks, *sorted(noted | own.visible.remarks | own.hidden.remarks)),
+        remarks=(*extracted.remarks, *made),
+        judged=judged if trusted is not None else {},
     )
+
+
+@contextmanager
+def _started(
+    manifest: Manifest, extracted: Extracted, limit: float, launch: Launch
+) -> Iterator[Callable[[tuple[str, ...]], _Pair]]:
+    """Give a function that returns the submission with the reference in place of failed steps."""
+    supplied = _sources(manifest.homework, manifest.supplied)
+    with ExitStack() as stack:
+
+        @functools.cache
+        def pair(failed: tuple[str, ...]) -> _Pair:
+            start = functools.partial(
+                StudentProcess,
+                extracted,
+                manifest.functions,
+                supplied=supplied,
+                override=_sources(manifest.homework, failed),
+                limit=limit,
+                launch=launch,
+            )
+            return stack.enter_context(_Pair(start(), start()))
+
+        yield pair
 
 
 @dataclass(frozen=True)
@@ -117,10 +139,18 @@ class _Pair:
     def __call__(self, check: Check) -> Student:
         return self.visible if check.visibility == "always" else self.hidden
 
+    @property
+    def remarks(self) -> set[str]:
+        """What a person should know about either."""
+        return self.visible.remarks | self.hidden.remarks
 
-def judge_source(homework: str, source: str, **options: Any) -> Report:
+
+def judge_source(
+    homework: str, source: str, *, secret: bytes = PUBLIC, student: str = "", **options: Any
+) -> Report:
     """Judge plain source as if it stood in the only cell of a notebook."""
-    return judge(homework, notebook_bytes(source), **options)
+    seeds = seeds_for(homework, secret=secret, student=student)
+    return judge(homework, notebook_bytes(source), seeds=seeds, **options)
 
 
 def notebook_bytes(*cells: str) -> bytes:
@@ -146,19 +176,12 @@ def _sources(homework: str, names: Sequence[str]) -> str:
     return "import numpy as np\n\n" + "\n\n".join(functions[name] for name in names)
 
 
-def draw_for(check: Check, secret: bytes, student: str, pools: Pools) -> Draw:
-    """Return the data of a check for a student: equal difficulty, other numbers."""
-    seed = derive_seed(secret, student, check.id)
-    if check.pool is None:
-        return Draw(seed)
-    pool = pools[check.pool]
-    return Draw(seed, pool[derive_seed(secret, student, check.id, "problem") % len(pool)])
-
-
-def judge_question(homework: str, question: str, student: Student) -> list[Outcome]:
-    """Judge one question by its visible checks, with public seeds."""
+def judge_question(
+    homework: str, question: str, student: Student, *, seeds: Seeds | None = None
+) -> list[Outcome]:
+    """Judge one question by its visible checks with public seeds, or with others by all checks."""
     manifest = load_manifest(homework)
-    bench = _Bench(manifest, PUBLIC, "", public_pools(homework), visible_only=True)
+    bench = _Bench(manifest, seeds or seeds_for(homework), visible_only=seeds is None)
     part = manifest.question(question)
     return bench.finish(part, student, bench.run(part, lambda _: student))
 
@@ -179,14 +202,22 @@ def run_check(check: Check, question: Question, student: Student, draw: Draw) ->
     except Exception as problem:
         reason = f"the check itself failed ({type(problem).__name__}: {problem}); please report it"
         verdict = Verdict(0.0, reason, status=Status.INTERNAL)
-    return _outcome(check, question, verdict, seconds=time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return _outcome(check, question, verdict, seconds=seconds, memory=student.memory)
 
 
 def _verdict(fault: Fault) -> Verdict:
     return Verdict(0.0, fault.reason, status=fault.status, private=fault.private)
 
 
-def _outcome(check: Check, question: Question, verdict: Verdict, seconds: float = 0.0) -> Outcome:
+def _outcome(
+    check: Check,
+    question: Question,
+    verdict: Verdict,
+    *,
+    seconds: float = 0.0,
+    memory: int | None = None,
+) -> Outcome:
     return Outcome(
         check=check.id,
         question=question.id,
@@ -197,6 +228,7 @@ def _outcome(check: Check, question: Question, verdict: Verdict, seconds: float 
         measured=_finite(verdict.measured),
         limit=verdict.limit,
         seconds=seconds,
+        memory=memory,
         visibility=check.visibility,
         lecture=check.lecture,
         label=check.label,
@@ -214,9 +246,7 @@ class _Bench:
     """What does not change while one submission is judged."""
 
     manifest: Manifest
-    secret: bytes
-    student: str
-    pools: Pools
+    seeds: Seeds
     visible_only: bool
     policy: Mapping[str, str] = field(default_factory=dict)
 
@@ -230,6 +260,18 @@ class _Bench:
                 return Verdict(0.0, reason, status=Status.POLICY)
         return None
 
+    def judge(
+        self, question: Question, own: _Pair, carried: _Pair, failed: Sequence[str]
+    ) -> list[Outcome]:
+        """Judge a question; where steps that it needs have failed, with ours in their place."""
+        if not failed or own.visible.doomed or self.refused(question):
+            return self.finish(question, own.visible, self.run(question, own))
+        judged = [_carried(outcome, failed) for outcome in self.run(question, carried)]
+        if not all(outcome.full for outcome in judged):  # its own steps may serve it better
+            mine = self.run(question, own)
+            judged = [_better(a, b) for a, b in zip(mine, judged, strict=True)]
+        return self.finish(question, carried.visible, judged)
+
     def run(self, question: Question, student: Callable[[Check], Student]) -> list[Outcome]:
         """Run the checks of a question; a time limit that was hit is final."""
         outcomes: list[Outcome] = []
@@ -238,7 +280,7 @@ class _Bench:
             if stop is not None:
                 outcomes.append(_outcome(check, question, stop))
                 continue
-            draw = draw_for(check, self.secret, self.student, self.pools)
+            draw = self.seeds.draw(check.id)
             outcomes.append(run_check(check, question, student(check), draw))
         return outcomes
 

@@ -91,12 +91,17 @@ def read_cells(data: bytes) -> list[Cell]:
     return [_cell(number, value) for number, value in enumerate(_values(tree), 1)]
 
 
+def too_large(size: int, limit: int = MAX_BYTES) -> Rejected:
+    """Return the refusal of a file that is not read because of its size."""
+    return Rejected(
+        f"the file has {size:,} bytes, and at most {limit:,} are read; "
+        "clear the outputs and save it again"
+    )
+
+
 def _decode(data: bytes) -> str:
     if len(data) > MAX_BYTES:
-        raise Rejected(
-            f"the file has {len(data):,} bytes, and at most {MAX_BYTES:,} are read; "
-            "clear the outputs and save it again"
-        )
+        raise too_large(len(data))
     if not data.strip():
         raise Rejected("the file is empty; save the notebook and hand it in again")
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -124,6 +124,7 @@ class Outcome:
     measured: float | None = None
     limit: float | None = None
     seconds: float = 0.0
+    memory: int | None = None  # bytes of all its processes at most, where it ran long enough to see
     visibility: str = "always"
     lecture: str = ""
     label: str = ""
@@ -137,6 +138,14 @@ class Outcome:
         return self.status is Status.OK and self.points >= self.max_points
 
 
+@dataclass(frozen=True)
+class Judged:
+    """How a question was judged: the key of its verdict (``autograder.keys``), and remarks."""
+
+    key: str
+    remarks: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """All outcomes of one submission."""
@@ -146,6 +155,7 @@ class Report:
     seeds: str  # "public", or the fingerprint of the course secret
     outcomes: tuple[Outcome, ...]
     remarks: tuple[str, ...] = ()
+    judged: Mapping[str, Judged] = field(default_factory=dict)  # by question
     version: int = field(default=REPORT_VERSION)
 
     @property
@@ -167,6 +177,16 @@ class Report:
     def of(self, question: str) -> tuple[Outcome, ...]:
         """Return the outcomes of one question."""
         return tuple(outcome for outcome in self.outcomes if outcome.question == question)
+
+    def kept(self, question: str, key: str) -> tuple[Outcome, ...]:
+        """Return the outcomes of a question if they have this key and are the student's own.
+
+        What the grader itself spoilt is judged again.
+        """
+        outcomes = self.of(question)
+        same = question in self.judged and self.judged[question].key == key
+        broken = any(outcome.status is Status.INTERNAL for outcome in outcomes)
+        return outcomes if same and not broken else ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON.

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from autograder.manifest import load_manifest
-from autograder.seeds import PUBLIC, derive_seed, fingerprint, read_secret
+from autograder.manifest import Check, load_manifest
+from autograder.seeds import PUBLIC, Seeds, derive_seed, fingerprint, read_secret
 from autograder.sources import reference_source
 from autograder.trouble import Trouble
 
@@ -176,6 +176,33 @@ def _chosen(data: Mapping[str, Any], homework: str, place: str) -> Pools:
     if missing := sorted(set(names) - set(data)):
         raise PoolError(f"{place} lacks the pools {missing}: release {homework} again")
     return {name: data[name] for name in names}
+
+
+def seeds_for(
+    homework: str, *, secret: bytes = PUBLIC, student: str = "", pools: Pools | None = None
+) -> Seeds:
+    """Return what a student's data are drawn from: equal difficulty for all, other numbers.
+
+    Parameters
+    ----------
+    homework : whose checks
+    secret : key of the hidden data; without it they are the public ones
+    student : whose data
+    pools : the screened problems of that secret; without them they are screened now
+    """
+    if pools is None:
+        pools = public_pools(homework) if secret == PUBLIC else LazyPools(secret, homework)
+    checks = load_manifest(homework).checks
+    drawn = {check.id: _drawn(check, secret, student, pools) for check in checks}
+    return Seeds(student, fingerprint(secret), drawn)
+
+
+def _drawn(check: Check, secret: bytes, student: str, pools: Pools) -> tuple[int, Entry | None]:
+    seed = derive_seed(secret, student, check.id)
+    if check.pool is None:
+        return seed, None
+    pool = pools[check.pool]
+    return seed, pool[derive_seed(secret, student, check.id, "problem") % len(pool)]
 
 
 def write_public_pools(folder: Path, homework: str) -> Path | None:

@@ -22,8 +22,8 @@ from autograder import pools, seeds, sources
 from autograder.manifest import Manifest, load_manifest
 from autograder.nbgrader import plugins
 from autograder.nbgrader.course import (
-    COURSE_EXTRA,
     CourseError,
+    install_hint,
     load_config,
     require,
     scripts_on_path,
@@ -221,7 +221,7 @@ def build_wheel(root: Path, assignments: Path) -> tuple[str, bytes]:
     if int(metadata.version("setuptools").split(".")[0]) < 77:
         found = metadata.version("setuptools")
         raise ReleaseError(
-            f"the wheel needs setuptools 77 or newer, here is {found}; {COURSE_EXTRA}"
+            f"the wheel needs setuptools 77 or newer, here is {found}; {install_hint('course')}"
         )
     with tempfile.TemporaryDirectory(prefix="svmlab-wheel-") as scratch:
         tree, out = Path(scratch) / "tree", Path(scratch) / "out"

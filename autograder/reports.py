@@ -6,15 +6,17 @@ A report is one JSON object, written as ``COURSE/.autograder/reports/HW/STUDENT.
     homework, student
     seeds        "public", or the fingerprint of the course secret
     status       the worst of its outcomes
-    status       the worst of its outcomes
     points, max_points
     remarks      texts: what a person should know; none of them changed points
+    judged       for each question the key of its verdict and its remarks: a later run takes over
+                 what it would judge the same (not in the student's copy)
     outcomes     one object for each check, in the order of the manifest:
       check, question          ids
       status                   OK WRONG ERROR TIMEOUT MEMORY OUTPUT KILLED POLICY REJECTED INTERNAL
       points, max_points, reason
       measured, limit          the figure that decided, or null
       seconds
+      memory                   bytes at most, or null where it was too quick to look
       visibility               always, after (the deadline) or never
       lecture, label           where its subject is explained
       mistake                  the id in the catalogue of mistakes, or null
@@ -35,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.nbgrader.course import write_file
-from autograder.outcome import REPORT_VERSION, Outcome, Report, Status
+from autograder.outcome import REPORT_VERSION, Judged, Outcome, Report, Status
 from autograder.trouble import Trouble
 from autograder.visibility import reason_lines as reason_lines
 from autograder.visibility import student_view as student_view
@@ -107,6 +109,10 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         for item in data["outcomes"]
     )
     kept["remarks"] = tuple(data.get("remarks", ()))
+    kept["judged"] = {
+        name: Judged(item["key"], tuple(item["remarks"]))
+        for name, item in data.get("judged", {}).items()
+    }
     return Report(**kept)
 
 

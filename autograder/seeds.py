@@ -122,3 +122,24 @@ class Draw:
         """Return seeds for the generators that the student's function gets."""
         generator = np.random.default_rng([self.seed, 1])  # apart from rng: order does not matter
         return [int(seed) for seed in generator.integers(2**31, size=count)]
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """All that one student's data are drawn from: a worker gets this, never the secret.
+
+    ``drawn`` has the seed and the problem of each check; ``source`` is "public", or the fingerprint
+    of the secret.
+    """
+
+    student: str
+    source: str
+    drawn: Mapping[str, tuple[int, Mapping[str, Any] | None]]
+
+    def draw(self, check: str) -> Draw:
+        """Return the data of a check, from their beginning.
+
+        >>> Seeds("ada", "public", {"eta": (7, None)}).draw("eta").seed
+        7
+        """
+        return Draw(*self.drawn[check])

@@ -7,6 +7,7 @@ solution code needs the standard library only; the notebook needs jupytext and n
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import json
 import re
@@ -113,10 +114,11 @@ def reference_source(homework: str) -> str:
 
 def reference_functions(homework: str) -> dict[str, str]:
     """Return the source of each reference function by its name."""
-    return split_functions(reference_source(homework))
+    return dict(split_functions(reference_source(homework)))
 
 
-def split_functions(code: str) -> dict[str, str]:
+@functools.lru_cache(100)
+def split_functions(code: str) -> Mapping[str, str]:
     r"""Return the source of each top-level function by its name.
 
     >>> split_functions("a = 1\n\ndef f(x):\n    return x + a\n")
@@ -129,6 +131,7 @@ def split_functions(code: str) -> dict[str, str]:
     }
 
 
+@functools.lru_cache(20)
 def solution_code(text: str) -> str:
     """Return the code of the solution cells and of the supplied ones, markers removed.
 

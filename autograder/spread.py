@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import multiprocessing
 import multiprocessing.util
 import os
 import queue
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from multiprocessing.connection import Connection
@@ -16,6 +19,9 @@ from typing import Generic, TypeVar
 
 TASKS_PER_PROCESS = 100  # then it is replaced, so that memory stays flat
 TRIES = 2
+PATIENCE = 20.0  # seconds after which a task gets company
+MOST_SLOW = 4  # times the number of jobs: desks beyond it are not put up
+LOOK_EVERY = 1.0
 LONGEST_FOLDER = 70
 SHORT_FOLDER = "/tmp"
 
@@ -26,48 +32,91 @@ Result = TypeVar("Result")
 def spread(
     work: Callable[[Task], Result],
     tasks: Iterable[Task],
+    lost: Callable[[Task, str], Result],
     *,
     jobs: int,
-    lost: Callable[[Task, str], Result],
-) -> Iterator[Result]:
-    """Do tasks on processes and yield the results as they come.
+) -> Iterator[tuple[Task, Result, float]]:
+    """Do tasks on processes and yield them with results and seconds, as they come.
 
     Parameters
     ----------
     work : a function that a module holds (or a ``partial`` of one), called in another process
     tasks : taken up as processes become free, so that memory does not grow with their number
-    jobs : how many at once
     lost : makes the result of a task that failed or killed its process twice
+    jobs : how many at once; who takes long is joined by another, so that nobody waits for him
     """
     _keep_sockets_short()
-    desks = [_Desk(work, lost) for _ in range(jobs)]
-    free: queue.SimpleQueue[_Desk[Task, Result]] = queue.SimpleQueue()
-    for desk in desks:
-        free.put(desk)
+    office = _Office(work, lost, jobs)
+    waiting = iter(tasks)
+    running: dict[Future[tuple[Result, float]], Task] = {}
+    with office:
+        while True:
+            for task in itertools.islice(waiting, 2 * jobs + office.slow - len(running)):
+                running[office.submit(task)] = task
+            if not running:
+                return
+            done, _ = wait(running, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield running.pop(future), *future.result()
+            office.help_out()
 
-    def do(task: Task) -> Result:
-        desk = free.get()
+
+class _Office(Generic[Task, Result]):
+    """Desks, and a thread for each task that waits for one."""
+
+    def __init__(
+        self, work: Callable[[Task], Result], lost: Callable[[Task, str], Result], jobs: int
+    ) -> None:
+        module = getattr(work, "func", work).__module__  # of a partial, that of its function
+        multiprocessing.set_forkserver_preload([module])
+        self._new_desk = functools.partial(_Desk[Task, Result], work, lost)
+        self._desks = [self._new_desk() for _ in range(jobs)]
+        self._free: queue.SimpleQueue[_Desk[Task, Result]] = queue.SimpleQueue()
+        for desk in self._desks:
+            self._free.put(desk)
+        self._most = MOST_SLOW * jobs
+        self._threads = ThreadPoolExecutor(2 * jobs + self._most)
+
+    @property
+    def slow(self) -> int:
+        """How many desks hold somebody up."""
+        return sum(desk.slow for desk in self._desks)
+
+    def submit(self, task: Task) -> Future[tuple[Result, float]]:
+        """Do a task as soon as a desk is free."""
+        return self._threads.submit(self._do, task)
+
+    def _do(self, task: Task) -> tuple[Result, float]:
+        desk = self._free.get()
+        desk.began = time.monotonic()
         try:
-            return desk.do(task)
+            return desk.do(task), time.monotonic() - desk.began
         finally:
-            free.put(desk)
+            if desk.slow:  # another has taken its place
+                self._desks.remove(desk)
+                desk.clear()
+            else:
+                desk.began = None
+                self._free.put(desk)
 
-    threads = ThreadPoolExecutor(jobs)
-    try:
-        running: set[Future[Result]] = set()
-        for task in tasks:
-            running.add(threads.submit(do, task))
-            if len(running) > jobs:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-        while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in done)
-    finally:
-        for desk in desks:
+    def help_out(self) -> None:
+        """Put up another desk for each that has been busy with one task for long."""
+        now = time.monotonic()
+        for desk in list(self._desks):
+            busy = desk.began is not None and now - desk.began > PATIENCE
+            if busy and not desk.slow and self.slow < self._most:
+                desk.slow = True
+                self._desks.append(self._new_desk())
+                self._free.put(self._desks[-1])
+
+    def __enter__(self) -> _Office[Task, Result]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for desk in list(self._desks):
             desk.stop()
-        threads.shutdown(cancel_futures=True)
-        for desk in desks:
+        self._threads.shutdown(cancel_futures=True)
+        for desk in list(self._desks):
             desk.clear()
 
 
@@ -93,6 +142,8 @@ class _Desk(Generic[Task, Result]):
         self._pipe: Connection | None = None
         self._count = 0
         self._closed = False
+        self.began: float | None = None  # when it took up what it is doing
+        self.slow = False  # whether that takes so long that another desk was put up
 
     def do(self, task: Task) -> Result:
         """Do one task; a process that dies on it is replaced once."""

@@ -11,7 +11,14 @@ from typing import Any, Protocol
 from autograder.extract import FORBIDDEN, Extracted
 from autograder.outcome import Status
 from autograder.sandbox import child
-from autograder.sandbox.channel import Budget, Channel, Ended, Launch, plain_process
+from autograder.sandbox.channel import (
+    Budget,
+    Channel,
+    Ended,
+    Launch,
+    NotStarted,
+    plain_process,
+)
 from autograder.sandbox.child import Forged, Seeded, Unusable
 
 NOT_IMPLEMENTED = "not implemented"
@@ -42,6 +49,10 @@ class StudentFault(Exception):
 class Student(Protocol):
     """What a check may ask of a submission."""
 
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the check took at most, as far as that was seen."""
+
     def begin(self) -> None:
         """Begin a check, with its whole time limit."""
 
@@ -60,6 +71,11 @@ class Student(Protocol):
 
 class Calls(ABC):
     """The four ways to call, all made of one message: shared by every kind of student."""
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the check took at most, as far as that was seen."""
+        return None
 
     def begin(self) -> None:  # noqa: B027 - only a process has a budget
         """Begin a check, with its whole time limit."""
@@ -165,7 +181,7 @@ class StudentProcess(Calls):
         self._everything = False  # whether all cells were run in it, or what is needed only
         self._defined: set[str] = set()
         self._doomed: dict[bool, Fault] = {}  # why these statements do not come to an end
-        self.remarks: set[str] = set()
+        self._dropped_output = False
         self.text = ""  # what the student's code printed during the last message
 
     def __enter__(self) -> StudentProcess:
@@ -174,6 +190,11 @@ class StudentProcess(Calls):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the check took at most; None if it was too quick to look."""
+        return self._budget.memory
+
     def begin(self) -> None:
         """Begin a check: it has its whole budget."""
         self._budget = Budget(self._limit)
@@ -181,10 +202,17 @@ class StudentProcess(Calls):
     def close(self) -> None:
         """End the process."""
         if self._channel is not None:
-            if self._channel.dropped_output:
-                self.remarks.add("more than 1 MB was printed; the rest was not kept")
+            self._dropped_output |= self._channel.dropped_output
             self._channel.close()
             self._channel = None
+
+    @property
+    def remarks(self) -> set[str]:
+        """What a person should know about it."""
+        dropped = self._channel is not None and self._channel.dropped_output
+        if dropped or self._dropped_output:
+            return {"more than 1 MB was printed; the rest was not kept"}
+        return set()
 
     def ask(self, name: str, cases: Sequence[Case], *, echo: bool, go_on: bool) -> dict[str, Any]:
         """Send one message; where a name is missing, try again with all cells of the notebook."""
@@ -251,6 +279,9 @@ class StudentProcess(Calls):
             fault = Fault(end.status, end.kind, f"{name} {end}")
         except (Forged, KeyError, TypeError):
             fault = _forged(name)
+        except NotStarted:
+            self.close()
+            raise
         self.close()
         raise StudentFault(fault)
 

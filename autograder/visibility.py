@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 
 from autograder.home import explanation
-from autograder.manifest import load_manifest
+from autograder.manifest import Manifest, load_manifest
 from autograder.outcome import Outcome, Report, Status
 
 NOT_IMPLEMENTED = "not implemented"
@@ -45,12 +45,12 @@ _NEEDS = re.compile(rf"\b(\w+) needs (\w+), which is {NOT_IMPLEMENTED}")
 def student_view(report: Report, *, after: bool) -> Report:
     """Return a report as its student may see it; ``after`` says that the deadline has passed."""
     shown = {outcome.reason for outcome in report.outcomes if outcome.visibility == "always"}
-    names = load_manifest(report.homework).functions
-    outcomes = tuple(_seen(outcome, shown, names, after) for outcome in report.outcomes)
-    return dataclasses.replace(report, outcomes=outcomes)
+    manifest = load_manifest(report.homework)
+    outcomes = tuple(_seen(outcome, shown, manifest, after) for outcome in report.outcomes)
+    return dataclasses.replace(report, outcomes=outcomes, judged={})
 
 
-def _seen(outcome: Outcome, shown: set[str], names: Iterable[str], after: bool) -> Outcome:
+def _seen(outcome: Outcome, shown: set[str], manifest: Manifest, after: bool) -> Outcome:
     if outcome.visibility == "always":
         return outcome
     if outcome.visibility == "after" and after:
@@ -58,11 +58,20 @@ def _seen(outcome: Outcome, shown: set[str], names: Iterable[str], after: bool) 
     reason = outcome.reason
     open_anyway = outcome.status in OPEN or reason == NOT_IMPLEMENTED
     if not open_anyway and outcome.status in SHORT and reason not in shown:
-        reason = _in_short(outcome, names)
+        reason = _in_short(outcome, manifest.functions)
     elif not open_anyway and outcome.status not in SHORT:
         reason = UNTIL_AFTER if outcome.visibility == "after" else KEPT_BACK
+    labels = {check.id: check.label for check in manifest.checks}
     return dataclasses.replace(
-        outcome, reason=reason, measured=None, limit=None, seconds=0.0, mistake=None, private=""
+        outcome,
+        reason=reason,
+        label=labels.get(outcome.check, ""),  # that of a mistake would name it
+        measured=None,
+        limit=None,
+        seconds=0.0,
+        memory=None,
+        mistake=None,
+        private="",
     )
 
 

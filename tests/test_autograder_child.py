@@ -238,6 +238,13 @@ def test_prints_and_input_do_not_disturb_the_protocol() -> None:
         assert 0 < len(student.text) <= child.MAX_TEXT
 
 
+def test_a_function_may_display_as_it_does_in_a_notebook() -> None:
+    source = "def f(x):\n    display(x, 'and', x + 1, raw=True)\n    return x"
+    with student_of(source) as student:
+        assert student.call("f", 3) == 3
+        assert student.text == "3 and 4\n"
+
+
 def test_supplied_and_overriding_functions_are_there() -> None:
     source = "def f(x):\n    return helper(step(x))\ndef step(x):\n    return -x"
     override = "def step(x):\n    return x + 1"

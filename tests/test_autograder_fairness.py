@@ -9,10 +9,10 @@ import pytest
 from autograder_variants import SGD, SGD_CHEATS, SMO, SMO_CHEATS
 
 from autograder.checks.smo_problems import gaussian_problem, lecture_problem, linear_problem
-from autograder.judge import draw_for, judge_source
+from autograder.judge import judge_source
 from autograder.manifest import homework_names, load_manifest
 from autograder.outcome import Report
-from autograder.pools import public_pools
+from autograder.pools import seeds_for
 from autograder.seeds import PUBLIC
 from autograder.selftest import trial_secret
 from autograder.sources import reference_source
@@ -76,9 +76,8 @@ def test_pretending_earns_no_points_for_optimality(
 
 def memorised_answers() -> str:
     """A program that has the right answers to all problems with public seeds, by their size."""
-    checks = {check.id: check for check in load_manifest("hw2-smo").checks}
-    pools, answers = public_pools("hw2-smo"), {}
-    draws = {name: draw_for(checks[name], PUBLIC, "", pools) for name in OPTIMALITY["hw2-smo"]}
+    seeds, answers = seeds_for("hw2-smo"), {}
+    draws = {name: seeds.draw(name) for name in OPTIMALITY["hw2-smo"]}
     problems = [
         linear_problem(int(draws["smo-linear"].problem["seed"])),
         gaussian_problem(int(draws["smo-gaussian"].problem["seed"])),

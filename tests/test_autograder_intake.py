@@ -327,6 +327,12 @@ def test_bad_lines_of_the_table_are_named(tmp_path: Path, text: str, why: str) -
     assert not (tmp_path / "into").exists()
 
 
+def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "x", {"ada.ipynb": b""})
+    with pytest.raises(IntakeError, match=r"no\.csv cannot be read: No such file"):
+        take_in(source, tmp_path / "into", HW, ROSTER, times=tmp_path / "no.csv")
+
+
 def test_names_of_the_table_that_nobody_has_are_remarked_on(pack: object, tmp_path: Path) -> None:
     times = table(tmp_path, "student,time\nada@x.org,2026-11-16\nzoe,2026-11-16\nada,2026-11-16\n")
     [remark] = take(pack, {"ada.ipynb": b"", "zoe.ipynb": b""}, times=times).remarks

@@ -36,7 +36,7 @@ from autograder.nbgrader.course import open_course
 from autograder.nbgrader.gradebook import entry_maker, record
 from autograder.notebook import Rejected
 from autograder.outcome import Status, rejected_report
-from autograder.pools import course_pools
+from autograder.pools import course_pools, seeds_for
 from autograder.reports import read_report, report_path
 from autograder.visibility import UNTIL_AFTER
 
@@ -100,7 +100,8 @@ def ours(course):
         data = None
         try:
             data = read(one)
-            report = grading.grade_one(data, HW, secret=secret, student=one.student, pools=pools)
+            own = seeds_for(HW, secret=secret, student=one.student, pools=pools)
+            report = grading.grade_one(data, grading.Order(HW), own)
         except Rejected as problem:
             report = rejected_report(HW, one.student, seeds.fingerprint(secret), str(problem))
         entries.append(make(report, data, one.time))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autograder import reports
+from autograder.manifest import load_manifest
 from autograder.outcome import Outcome, Report, Status
 from autograder.reports import (
     COPY,
@@ -81,6 +84,22 @@ def test_the_students_copy_holds_nothing_that_is_kept_back(root):
         assert (hidden["reason"], hidden["points"], hidden["status"]) == (reason, 0.5, "WRONG")
         assert SECRET not in json.dumps(hidden)
         assert (hidden["measured"], hidden["limit"], hidden["mistake"]) == (None, None, None)
+
+
+def test_the_label_of_a_mistake_is_kept_back_like_its_name():
+    named = outcome(check="geometric-scale", label="eq-of-the-mistake")
+    (own,) = [c for c in load_manifest("hw1-margins").checks if c.id == named.check]
+    assert student_view(report(named), after=False).outcomes[0].label == own.label
+    assert student_view(report(named), after=True).outcomes[0].label == "eq-of-the-mistake"
+
+
+def test_every_field_of_a_report_is_documented():
+    data = report(outcome()).to_dict()
+    words = re.findall(r"\w+", reports.__doc__)
+    assert {*data, *data["outcomes"][0]} <= set(words)
+    assert data["version"] == 1
+    fields = re.findall(r"^    (\w+)", reports.__doc__, re.MULTILINE)
+    assert len(fields) == len(set(fields))
 
 
 def test_a_report_of_a_newer_version_or_a_broken_one_is_named(root):

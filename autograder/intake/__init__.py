@@ -217,5 +217,6 @@ def _on_dates(taken: Sequence[Taken], pile: Pile, known: Mapping[str, datetime])
     if moments and max(moments) - min(moments) <= DOWNLOAD:
         yield (
             f"the files are dated {min(moments)} UTC, or a little later: perhaps when they were "
-            "downloaded, not when they were handed in; if late work matters, give a table of times"
+            "downloaded, not when they were handed in; if late work matters, give a table of times "
+            "(--times)"
         )

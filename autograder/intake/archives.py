@@ -23,9 +23,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from autograder.intake.below import IntakeError, folder_below, kind_of, read_at, too_large
+from autograder.intake.below import IntakeError, folder_below, kind_of, read_at
 from autograder.intake.timestamps import from_local, from_seconds
-from autograder.notebook import MAX_BYTES, Rejected
+from autograder.notebook import MAX_BYTES, Rejected, too_large
 
 MAX_MEMBERS = 20_000
 MAX_TOTAL = 4_000_000_000

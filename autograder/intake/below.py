@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.notebook import MAX_BYTES, Rejected
+from autograder.notebook import MAX_BYTES, Rejected, too_large
 from autograder.trouble import Trouble
 
 MAX_NAME = 100
@@ -74,14 +74,6 @@ def kind_of(mode: int) -> str:
         stat.S_IFSOCK: "a socket",
     }
     return kinds.get(stat.S_IFMT(mode), "a device")
-
-
-def too_large(size: int, limit: int = MAX_BYTES) -> Rejected:
-    """Return the refusal of a file that is not read because of its size."""
-    return Rejected(
-        f"the file has {size:,} bytes, and at most {limit:,} are read; "
-        "clear the outputs and save it again"
-    )
 
 
 @contextlib.contextmanager

@@ -150,6 +150,8 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
                 if len(row) <= max(student, moment) or not row[student].strip():
                     raise IntakeError(f"{path}, line {line}: it has no student or no time")
                 yield line, row[student].strip(), row[moment].strip()
+    except OSError as problem:
+        raise IntakeError(f"the table {path} cannot be read: {problem.strerror}") from None
     except (csv.Error, UnicodeDecodeError) as problem:
         raise IntakeError(f"{path} is not a CSV table in UTF-8: {problem}") from None
 

@@ -18,12 +18,13 @@ from autograder import grading, sandbox, seeds
 from autograder.intake.below import folder_below, read_at, shown, usable_name
 from autograder.intake.submissions import Submitted, only, read, submitted
 from autograder.intake.timestamps import MAX_STAMP_BYTES, TIMESTAMP, parse_time
+from autograder.keys import trusted_digests
 from autograder.manifest import homework_names
 from autograder.nbgrader import gradebook
 from autograder.nbgrader.course import Course, CourseError, open_course
 from autograder.notebook import Rejected
 from autograder.outcome import Report, Status, rejected_report
-from autograder.pools import course_pools
+from autograder.pools import course_pools, seeds_for
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of other packages, about each other
@@ -35,7 +36,10 @@ def judged(course: Course, homework: str, student: str, data: bytes) -> Report:
     """Return the report of a submission, judged with the hidden data of the course."""
     secret = seeds.read_secret(course.root)
     pools = course_pools(course.root, homework)
-    return grading.grade_one(data, homework, secret=secret, student=student, pools=pools)
+    own = seeds_for(homework, secret=secret, student=student, pools=pools)
+    # A warm parent would stay in nbgrader's server after this.
+    order = grading.Order(homework, sandbox="fresh", trusted=trusted_digests(homework))
+    return grading.grade_one(data, order, own)
 
 
 def course_of(coursedir: Any, config: Any) -> Course:

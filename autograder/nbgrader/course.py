@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 STRUCTURE = os.path.join("{nbgrader_step}", "{student_id}", "{assignment_id}")
 STEPS = ("source", "release", "submitted", "autograded", "feedback")
-COURSE_EXTRA = "install the extra `course`: in a checkout, python -m pip install -e '.[course]'"
 
 
 class CourseError(Trouble, ValueError):
@@ -125,12 +124,21 @@ def trusted_notebook(course: Course, homework: str) -> NotebookNode:
         raise CourseError(f"{path} cannot be read ({problem}); release {homework} again") from None
 
 
-def require(package: str, purpose: str) -> None:
+def require(package: str, purpose: str, extra: str = "course") -> None:
     """Raise :class:`CourseError` where a package is not installed."""
     try:
         metadata.version(package)
     except metadata.PackageNotFoundError:
-        raise CourseError(f"{purpose} needs {package}; {COURSE_EXTRA}") from None
+        raise CourseError(f"{purpose} needs {package}; {install_hint(extra)}") from None
+
+
+def install_hint(extra: str) -> str:
+    """Say how to install an extra.
+
+    >>> install_hint("course")
+    "install the extra `course`: in a checkout, python -m pip install -e '.[course]'"
+    """
+    return f"install the extra `{extra}`: in a checkout, python -m pip install -e '.[{extra}]'"
 
 
 def write_file(root: Path, path: Path, data: bytes, mode: int | None = None) -> None:

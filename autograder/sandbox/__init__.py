@@ -9,11 +9,14 @@ gives each job a user id of its own.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import shutil
+import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.sandbox.channel import NotStarted
@@ -30,7 +33,9 @@ ALONE = [
     "--cap-drop", "ALL",
 ]
 AS_ROOT = ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]  # the jail gives them up
-AS_USER = ["--unshare-user", "--disable-userns", "--uid", str(NOBODY), "--gid", str(NOBODY)]
+AS_USER = ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY)]
+# A warm parent makes namespaces for its children, which give up what they do not need.
+WARM_AS_ROOT = [*AS_ROOT, "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"]
 # fmt: on
 ENVIRONMENT = {
     "LD_LIBRARY_PATH": "/lib",
@@ -44,12 +49,18 @@ class SandboxMissing(NotStarted):
     """No sandbox can be made here, with the reason and the way out."""
 
 
-def launch() -> subprocess.Popen[bytes]:
+class Bubble(subprocess.Popen[bytes]):
+    """A process that only this machine, not what runs in it, can end by a signal."""
+
+    confined = True
+
+
+def launch() -> Bubble:
     """Start :mod:`autograder.sandbox.child` in a new sandbox, frames on its stdin and stdout."""
-    here = kit()
-    with (here / "filter").open("rb") as program:
-        return subprocess.Popen(
-            command(here, program.fileno()),
+    options = AS_ROOT if is_root() else [*AS_USER, "--disable-userns"]
+    with (kit() / "program" / "filter").open("rb") as program:
+        return Bubble(
+            command([*options, "--seccomp", str(program.fileno())], "jail.py", str(next_user())),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -58,19 +69,34 @@ def launch() -> subprocess.Popen[bytes]:
         )
 
 
-def command(here: Path, filter_fd: int) -> list[str]:
+def launch_nursery(control: socket.socket) -> Bubble:
+    """Start :mod:`autograder.sandbox.nursery` in a new sandbox, with its end of a socket."""
+    return Bubble(
+        command(WARM_AS_ROOT if is_root() else AS_USER, "nursery.py"),
+        stdin=control.fileno(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd="/",
+    )
+
+
+def command(options: Sequence[str], *program: str) -> list[str]:
     """Return the command line of one sandbox."""
-    root = is_root()
+    here = kit()
     environment = [word for item in ENVIRONMENT.items() for word in ("--setenv", *item)]
     mounts = ["--ro-bind", str(here / "root"), "/", "--ro-bind", str(here / "program"), "/program"]
     for name in DEVICES:
         mounts += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
-    user = FIRST_USER + os.getpid() * 8 + next(_jobs) % 8 if root else 0
-    python = ["/usr/bin/python3", "-I", "-S", "-X", "utf8", "/program/jail.py", str(user)]
-    options = [*ALONE, *(AS_ROOT if root else AS_USER), *environment, *mounts]
-    return [bubblewrap(), *options, "--seccomp", str(filter_fd), "--", *python]
+    python = ["/usr/bin/python3", "-I", "-S", "-X", "utf8", f"/program/{program[0]}", *program[1:]]
+    return [bubblewrap(), *ALONE, *options, *environment, *mounts, "--", *python]
 
 
+def next_user() -> int:
+    """Return the user that the next job becomes: one of its own as root, else 0 for no change."""
+    return FIRST_USER + os.getpid() * 8 + next(_jobs) % 8 if is_root() else 0
+
+
+@functools.cache
 def is_root() -> bool:
     """Tell whether this process may take any user id: root of the machine, not of a namespace."""
     if os.geteuid() != 0:
@@ -85,7 +111,8 @@ def bubblewrap() -> str:
     if path is None:
         raise SandboxMissing(
             "bubblewrap is not installed, and without a sandbox nothing is graded. Install it "
-            "(Debian, Ubuntu: apt-get install bubblewrap). `autograder doctor` says more."
+            "(Debian, Ubuntu: apt-get install bubblewrap), then see that `autograder doctor` is "
+            "content."
         )
     return path
 

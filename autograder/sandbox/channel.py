@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from autograder.outcome import Status
 from autograder.sandbox import child
@@ -26,7 +26,38 @@ from autograder.sandbox.child import Forged
 from autograder.sandbox.watch import Usage, usage
 from autograder.trouble import Trouble
 
-Launch = Callable[[], subprocess.Popen[bytes]]
+
+class Process(Protocol):
+    """What is used of ``subprocess.Popen``."""
+
+    @property
+    def pid(self) -> int:
+        """Its number on this machine."""
+
+    @property
+    def confined(self) -> bool:
+        """Whether nothing that runs in it can end it as a whole by a signal."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """Where frames go."""
+
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """Where frames come from."""
+
+    @property
+    def stderr(self) -> IO[bytes] | None:
+        """What is printed."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return its exit status when it has ended."""
+
+
+Launch = Callable[[], Process]
 
 START_SECONDS = 60.0  # for Python and numpy themselves
 IDLE_FACTOR = 3.0
@@ -55,9 +86,12 @@ class Budget:
     limit: float
     cpu: float = 0.0
     idle: float = 0.0
+    memory: int | None = None  # the most that was seen
 
     def problem(self, now: Usage | None, cpu: float, idle: float) -> Ended | None:
         """Return what is exceeded while a message takes so much more."""
+        if now is not None:
+            self.memory = max(self.memory or 0, now.memory)
         if self.cpu + cpu > self.limit:
             text = f"was stopped after {self.limit:g} s of computing: a loop that never ends?"
             return Ended(Status.TIMEOUT, "Timeout", text)
@@ -70,10 +104,16 @@ class Budget:
         return None
 
 
-def plain_process() -> subprocess.Popen[bytes]:
+class Unconfined(subprocess.Popen[bytes]):
+    """A process whose own code can end it by a signal."""
+
+    confined = False
+
+
+def plain_process() -> Unconfined:
     """Start the child as an ordinary process, without a sandbox: at home, on one's own code."""
     program = str(Path(child.__file__))
-    return subprocess.Popen(
+    return Unconfined(
         [sys.executable, "-P", "-X", "utf8", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -98,11 +138,20 @@ class Channel:
             said = self._output.beginning.decode(errors="replace").strip()
             raise NotStarted(f"the sandbox did not start: {said or problem}") from None
 
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def ask(self, frame: bytes, budget: Budget) -> bytes:
-        """Send a frame and return the answer, or raise :class:`Ended` or ``child.Forged``."""
+        """Send a frame and return the answer, or raise :class:`Ended` or ``child.Forged``.
+
+        Where somebody else ended the sandbox that is :class:`NotStarted`: no fault of a submission.
+        """
         try:
             return self._exchange(frame, budget)
-        except Ended:
+        except (Ended, NotStarted):
             if self._output.size > MAX_OUTPUT:
                 text = f"printed more than {MAX_OUTPUT // 2**20} MB"
                 raise Ended(Status.OUTPUT, "Output", text) from None
@@ -172,6 +221,8 @@ class Channel:
             code = self._process.wait(5.0)
         except subprocess.TimeoutExpired:  # it has closed its pipe and lives on
             code = 0
+        if code < 0 and self._process.confined:
+            raise NotStarted("the sandbox was ended from outside")
         number = -code if code < 0 else code - 128
         if number in set(signal.Signals):
             return Ended(
@@ -184,7 +235,7 @@ class Channel:
 class _Exchange(threading.Thread):
     """One message and its reply, in a thread, so that waiting can end on every platform."""
 
-    def __init__(self, process: subprocess.Popen[bytes], frame: bytes) -> None:
+    def __init__(self, process: Process, frame: bytes) -> None:
         super().__init__(daemon=True)
         self._process, self._frame = process, frame
         self.reply: bytes | None = None
@@ -205,7 +256,7 @@ class _Exchange(threading.Thread):
 class _Output(threading.Thread):
     """Reads what the child prints, keeps the beginning, counts the rest, and ends a flood."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: Process) -> None:
         super().__init__(daemon=True)
         self._process = process
         self.beginning, self.size = b"", 0

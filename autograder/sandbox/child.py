@@ -9,6 +9,7 @@ is ever pickled.
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import itertools
 import json
@@ -106,10 +107,17 @@ def _plain_array(value: Any, arrays: list[bytes]) -> Any:
     array = np.array(value, copy=True, subok=False)
     if array.dtype.kind not in "biuf":
         return {"unusable": f"array of {array.dtype}"}
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-    arrays.append(buffer.getvalue())
+    arrays.append(_array_head(array.dtype.str, array.shape) + array.tobytes())
     return {"array": len(arrays) - 1, "shape": array.shape}
+
+
+@functools.lru_cache(1000)
+def _array_head(kind: str, shape: tuple[int, ...]) -> bytes:
+    """Return what stands before the numbers of an array in the ``.npy`` format."""
+    buffer = io.BytesIO()
+    about = {"descr": kind, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, about)
+    return buffer.getvalue()
 
 
 def decode(frame: bytes) -> Any:
@@ -136,14 +144,24 @@ def _arrays(frame: bytes, start: int) -> Iterator[Any]:
 
 
 def _read_array(data: bytes) -> Any:
+    (length,) = struct.unpack_from("<H", data, 8)
+    shape, dtype = _read_head(data[: 10 + length])
+    rest = len(data) - 10 - length
+    if math.prod(shape) * dtype.itemsize != rest:
+        raise ValueError(f"array header {shape} {dtype} does not fit {rest} bytes")
+    return np.frombuffer(data, dtype=dtype, offset=10 + length).reshape(shape).copy()
+
+
+@functools.lru_cache(1000)
+def _read_head(data: bytes) -> tuple[tuple[int, ...], Any]:
+    """Return shape and kind of numbers; the same heads come again and again."""
     buffer = io.BytesIO(data)
     if np.lib.format.read_magic(buffer) != (1, 0):
         raise ValueError("unexpected version of the array format")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer)
-    rest = len(data) - buffer.tell()
-    if dtype.kind not in "biuf" or fortran or math.prod(shape) * dtype.itemsize != rest:
-        raise ValueError(f"array header {shape} {dtype} does not fit {rest} bytes")
-    return np.frombuffer(data[buffer.tell() :], dtype=dtype).reshape(shape).copy()
+    if dtype.kind not in "biuf" or fortran or buffer.tell() != len(data):
+        raise ValueError(f"array header {shape} {dtype} is none of ours")
+    return shape, dtype
 
 
 def _value(tree: Any, arrays: list[Any], depth: int) -> Any:
@@ -271,6 +289,11 @@ class Sink(io.TextIOBase):
         return text
 
 
+def display(*objects: Any, **_: Any) -> None:
+    """Stand in for IPython's function, which every notebook has: what it shows is printed."""
+    print(*objects)
+
+
 def execute(statements: list[list[Any]], namespace: dict[str, Any]) -> list[dict[str, Any]]:
     """Run statements one by one; what fails binds its names to placeholders that say why."""
     faults = []
@@ -379,6 +402,7 @@ def main() -> None:
     sys.stdin = io.StringIO()
     sys.meta_path.insert(0, OnlyNumpy())
     namespace: dict[str, Any] = {"__name__": "notebook", "__builtins__": __builtins__}
+    namespace["display"] = display
     myself = os.getpid()
     write_frame(replies, READY)
     while (frame := read_frame(requests)) is not None:

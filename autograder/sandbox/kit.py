@@ -25,7 +25,7 @@ from pathlib import Path
 from autograder.sandbox import seccomp
 from autograder.trouble import Trouble
 
-PROGRAM = ("child.py", "jail.py")
+PROGRAM = ("child.py", "jail.py", "nursery.py")
 LEFT_OUT = shutil.ignore_patterns(
     *("__pycache__", "site-packages", "dist-packages", "test", "tests", "config-*", "*.a", "*.pyi"),
     *("_test*", "_ctypes_test*", "_xxtest*", "xxlimited*", "__hello__*", "__phello__*"),
@@ -40,7 +40,7 @@ class KitError(Trouble):
 
 @functools.cache
 def kit() -> Path:
-    """Return the folder with ``root``, ``program`` and ``filter``; made when it is not there."""
+    """Return the folder with ``root`` and ``program``; made when it is not there."""
     place = f"sandbox-{_digest()}"
     with contextlib.suppress(OSError, RuntimeError):  # no home, or nothing writable in it
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "svmlab"
@@ -95,7 +95,7 @@ def _made(cache: Path, place: str) -> Path:
         for name in PROGRAM:
             shutil.copyfile(Path(__file__).parent / name, fresh / "program" / name)
         _compile(fresh, fresh / "root", fresh / "program")
-        (fresh / "filter").write_bytes(seccomp.filter_program())
+        (fresh / "program" / "filter").write_bytes(seccomp.filter_program())
         (fresh / "ready").touch()
         _open_to_all(fresh)
         with contextlib.suppress(OSError):  # another process was faster: its kit is the same

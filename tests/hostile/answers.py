@@ -18,12 +18,10 @@ from hostile.case import (
     right,
 )
 
-from autograder.judge import draw_for
 from autograder.manifest import load_manifest
-from autograder.pools import functions_of, public_pools
+from autograder.pools import functions_of, seeds_for
 from autograder.sample import dump
 from autograder.sandbox import child
-from autograder.seeds import PUBLIC
 from autograder.sources import reference_source
 from autograder.student import Calls
 
@@ -208,9 +206,9 @@ class Recorder(Calls):
 
 def memorised(world: World) -> bytes:
     """Make a notebook that knows the answers to the public problems, and nothing else."""
-    recorder, pools = Recorder(), public_pools(HOMEWORK)
+    recorder, seeds = Recorder(), seeds_for(HOMEWORK)
     for check in load_manifest(HOMEWORK).question("geometric").checks:
-        check.load()(recorder, draw_for(check, PUBLIC, "", pools), **check.options)
+        check.load()(recorder, seeds.draw(check.id), **check.options)
     text = 'return TABLE.get(f"{X.sum():.9g} {w.sum():.9g} {b:.9g}", 0.0)'
     return dump(notebook(world, {VICTIM: body(text)}, f"TABLE = {recorder.table!r}"))
 
@@ -233,6 +231,15 @@ CACHE = "first = []"
 SKLEARN = (
     "from sklearn.svm import LinearSVC\nreturn 1 / np.linalg.norm(LinearSVC().fit(X, y).coef_)"
 )
+# Data and pictures of one's own, in a cell that no graded function needs.
+OWN_PICTURES = """\
+from sklearn.svm import LinearSVC
+from svmlab.datasets import blobs
+from svmlab.plotting import plot_margin
+
+points, labels = blobs(40)
+plot_margin(LinearSVC().fit(points, labels), points, labels)
+"""
 UNREAD = ("ERROR", "WRONG")
 WORDS = (  # each reason says what came instead of numbers
     "nan|inf|complex|None|str|shape|generator|object|dict|two values|one number|length|datetime"
@@ -241,6 +248,7 @@ WORDS = (  # each reason says what came instead of numbers
 
 CASES = [
     Case(17, "patches", attack("return 0.0 * patched", helpers=PATCHES), lost("WRONG")),
+    Case(17, "patches-but-right", right("patched", helpers=PATCHES)),
     Case(18, "liar", attack("return Liar(0.0)", helpers=LIARS), lost("WRONG")),
     Case(
         18,
@@ -289,6 +297,8 @@ CASES = [
         attack("print(10.0)\nprint({'points': 10.0})\nreturn 0.0"),
         lost("WRONG"),
     ),
+    Case(22, "displays-points", attack("display(10.0, raw=True)\nreturn 0.0"), lost("WRONG")),
+    Case(22, "displays-and-is-right", right("display(X, w)")),
     Case(
         23,
         "warns",
@@ -319,6 +329,14 @@ CASES = [
         says="svmlab",
     ),
     Case(24, "cvxopt", attack("import cvxopt.solvers\nreturn 0.0"), lost("POLICY"), says="cvxopt"),
+    Case(
+        24,
+        "scipy",
+        attack("return 1 / norm(w)", helpers="from scipy.linalg import norm"),
+        lost("POLICY"),
+        says="scipy",
+    ),
+    Case(24, "own-pictures", right("1 + 1", helpers=OWN_PICTURES)),
     Case(
         24,
         "by-subprocess",

@@ -42,7 +42,7 @@ class Graded:
         return next(row for row in self.result["submissions"] if row["student"] == student)
 
 
-def grade_class(place: Place) -> Graded:
+def grade_class(place: Place, *options: str) -> Graded:
     """Write the class, grade it, and collect everything that there is to know."""
     listeners = Listeners(place.folder)
     canary = place.folder / "canary"
@@ -60,7 +60,7 @@ def grade_class(place: Place) -> Graded:
     place.give_away()
     canary.chmod(0o1777)
     before = hashes(place.course)
-    finished = place.grade(HOMEWORK, "--limit", f"{LIMIT:g}")
+    finished = place.grade(HOMEWORK, "--limit", f"{LIMIT:g}", *options)
     return Graded(
         finished=asdict(finished),
         result=finished.json,
@@ -105,7 +105,7 @@ def write_class(world: World) -> None:
         folder.mkdir(parents=True)
         make(folder / f"{HOMEWORK}.ipynb", right)
     (world.course / "submitted" / "case-35-linked-folder").symlink_to(right.parents[1])
-    put(world, "case-35-new\nline", dump(notebook(world)))
+    put(world, "case-35-new\nline\x1b[2J", dump(notebook(world)))
 
 
 def put(world: World, student: str, data: bytes) -> None:

@@ -13,6 +13,7 @@ from hostile.case import HOMEWORK
 from hostile.classroom import Graded, grade_class
 from hostile.machine import Place, open_place, users
 from hostile.once import once
+from hostile.small_class import hand_in, results
 
 from autograder.release import release
 
@@ -48,12 +49,44 @@ def place(user: str, template: Path, shared: Path) -> Iterator[Place]:
         yield made
 
 
-@pytest.fixture(scope="session")
-def graded(user: str, template: Path, shared: Path) -> Graded:
-    """Grade the hostile class by the real command, once for each user."""
+def sittings() -> list[Any]:
+    """Return who grades the class and how: every user and every mode, all pairs in the full run."""
+    first, last = users()[0], users()[-1]
+    rest = [(first, "warm"), (last, "fresh")] if first != last else []
+    pairs = [(first, "fresh"), (last, "warm")]
+    return [*pairs, *(pytest.param(pair, marks=pytest.mark.full) for pair in rest)]
+
+
+@pytest.fixture(scope="session", params=sittings(), ids="-".join)
+def graded(request: pytest.FixtureRequest, template: Path, shared: Path) -> Graded:
+    """Grade the hostile class by the real command, once for each user and mode."""
+    user, mode = request.param
 
     def make(folder: Path) -> dict[str, Any]:
         with open_place(user, template, shared) as place:
-            return asdict(grade_class(place))
+            return asdict(grade_class(place, *(["--fresh"] if mode == "fresh" else [])))
 
-    return Graded(**once(shared, f"class-{user}", make))
+    return Graded(**once(shared, f"class-{user}-{mode}", make))
+
+
+@pytest.fixture(scope="session")
+def undisturbed(template: Path, shared: Path) -> dict[str, Any]:
+    """Return what a run gives that nobody disturbs."""
+
+    def make(_: Path) -> dict[str, Any]:
+        with open_place(users()[0], template, shared) as place:
+            students = hand_in(place)
+            finished = place.grade(HOMEWORK)
+            assert finished.code == 0, finished.err
+            found = results(place.course)
+            assert sorted(found["gradebook"]) == sorted(found["reports"]) == students
+            return found
+
+    return dict(once(shared, "undisturbed", make))
+
+
+@pytest.fixture
+def classroom(place: Place) -> Place:
+    """Give a course with a small class, not yet graded."""
+    hand_in(place)
+    return place

@@ -14,99 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile.case import HOMEWORK, World, right
-from hostile.cases import CASES
-from hostile.classroom import put
-from hostile.machine import (
-    Finished,
-    Place,
-    Watcher,
-    descendants,
-    gradebook,
-    hashes,
-    open_place,
-    reaping,
-    users,
-)
-from hostile.once import once
-
-from autograder.sample import sample_class
-
-WANTED = ("case-01-exit", "case-30-just-inside", "case-30-just-outside", "case-34-truncated")
-HONEST = ("correct-01", "mistake-decision-minus-b", "untouched", "answers", "variant-hinge-by-mask")
-
-
-def hand_in(place: Place) -> list[str]:
-    """Write a small class; return the students."""
-    released = (place.course / "release" / HOMEWORK / f"{HOMEWORK}.ipynb").read_bytes()
-    world = World(released, place.course, place.folder, 0, (), place.folder, "")
-    samples = sample_class(released, HOMEWORK)
-    handed_in = {sample.student: sample.data for sample in samples if sample.student in HONEST}
-    handed_in |= {case.student: case.make(world) for case in CASES if case.student in WANTED}
-    for student, data in handed_in.items():
-        put(world, student, data)
-    place.give_away()
-    return sorted(handed_in)
-
-
-def reports(course: Path) -> dict[str, Any]:
-    """Return all reports, without the times that they took."""
-    found = {}
-    for path in (course / ".autograder" / "reports" / HOMEWORK).glob("*.json"):
-        report = json.loads(path.read_text(encoding="utf-8"))
-        for outcome in report["outcomes"]:
-            del outcome["seconds"]
-        found[path.stem] = report
-    return found
-
-
-def results(course: Path) -> dict[str, Any]:
-    """Return everything that a run decides, as plain JSON."""
-    both = {"gradebook": gradebook(course), "reports": reports(course)}
-    return dict(json.loads(json.dumps(both)))
-
-
-@pytest.fixture(scope="session")
-def undisturbed(template: Path, shared: Path) -> dict[str, Any]:
-    """Return what a run gives that nobody disturbs."""
-
-    def make(_: Path) -> dict[str, Any]:
-        with open_place(users()[0], template, shared) as place:
-            students = hand_in(place)
-            finished = place.grade(HOMEWORK)
-            assert finished.code == 0, finished.err
-            found = results(place.course)
-            assert sorted(found["gradebook"]) == sorted(found["reports"]) == students
-            return found
-
-    return dict(once(shared, "undisturbed", make))
-
-
-@pytest.fixture
-def classroom(place: Place) -> Place:
-    """Give a course with a small class, not yet graded."""
-    hand_in(place)
-    return place
-
-
-def wait_for(condition: Any, seconds: float = 60.0) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came to that"
-        time.sleep(0.02)
+from hostile.case import HOMEWORK
+from hostile.machine import Finished, Place, Watcher, hashes, reaping
+from hostile.small_class import hand_in_slow, results, wait_for, workers
 
 
 def test_grading_again_gives_the_same_verdicts(classroom: Place, undisturbed: dict[str, Any]):
     first = classroom.grade(HOMEWORK)
     assert results(classroom.course) == undisturbed
     before = hashes(classroom.course / "autograded")
-    second = classroom.grade(HOMEWORK)
-    assert results(classroom.course) == undisturbed
-    assert hashes(classroom.course / "autograded") == before
-    for row in first.json["submissions"]:
-        again = second.row(row["student"])
-        assert (again["status"], again["points"]) == (row["status"], row["points"])
+    for options, taken_over in ((["--force"], False), ([], True)):
+        second = classroom.grade(HOMEWORK, *options)
+        assert results(classroom.course) == undisturbed
+        assert hashes(classroom.course / "autograded") == before
+        for row in first.json["submissions"]:
+            again = second.row(row["student"])
+            assert (again["status"], again["points"]) == (row["status"], row["points"])
+            assert again["taken_over"] is (taken_over and row["status"] != "REJECTED")
 
 
 @pytest.mark.parametrize("moment", ["judging", "recorded"])
@@ -134,50 +58,16 @@ def test_a_killed_run_is_resumed(moment: str, classroom: Place, undisturbed: dic
     assert handed_out == {f"{HOMEWORK}.ipynb", "timestamp.txt"}
 
 
-def hand_in_slow(place: Place, count: int) -> None:
-    """Add students who take some seconds each, so that a run can be caught in the middle."""
-    released = (place.course / "release" / HOMEWORK / f"{HOMEWORK}.ipynb").read_bytes()
-    world = World(released, place.course, place.folder, 0, (), place.folder, "")
-    slow = right("import time\ntime.sleep(0.03)")
-    for number in range(count):
-        put(world, f"z-slow-{number}", slow(world))
-    place.give_away()
-
-
-def workers(pid: int) -> set[int]:
-    """Return the processes below a grader that have started a sandbox for a submission."""
-    members = descendants(pid)
-    found = set()
-    for member in members:
-        with contextlib.suppress(OSError):
-            outer = parent(member)
-            if namespace(member) != namespace(outer):  # bubblewrap, and the first one within
-                found.add(parent(outer))
-    # The grader itself starts one, to see that it can. A sandbox that outlives its parent for a
-    # moment is ours, and its "worker" would be the process that runs all tests.
-    return found & set(members)
-
-
-def namespace(pid: int) -> str:
-    return os.readlink(f"/proc/{pid}/ns/pid")
-
-
 def test_a_killed_worker_is_replaced(classroom: Place, undisturbed: dict[str, Any]):
     with reaping() as survivors:
         process = classroom.start(*classroom.grading(HOMEWORK))
-        found: set[int] = set()
-        wait_for(lambda: found.update(workers(process.pid)) or found)
-        os.kill(min(found), signal.SIGKILL)
+        wait_for(lambda: workers(process.pid))
+        os.kill(workers(process.pid)[0], signal.SIGKILL)
         out, err = Watcher(process).wait()
         assert survivors() == []
     assert process.returncode == 0, err.decode()
     assert "INTERNAL" not in json.loads(out)["counts"]
     assert results(classroom.course) == undisturbed
-
-
-def parent(pid: int) -> int:
-    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    return int(text.rpartition(")")[2].split()[1])
 
 
 def test_a_locked_gradebook_is_waited_for(classroom: Place, undisturbed: dict[str, Any]):

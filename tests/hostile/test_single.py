@@ -55,6 +55,7 @@ def test_what_is_no_regular_file_is_rejected(student: str, graded: Graded):
 
 def test_a_name_that_no_file_can_have_is_rejected_and_reported(graded: Graded):
     (row,) = [row for row in graded.result["submissions"] if "line" in row["student"]]
+    assert row["student"] == r"case-35-new\nline\x1b[2J"  # nothing for a terminal to obey
     assert row["status"] == "REJECTED"
     assert "name" in row["reasons"]["decision"]
     unnamed = [name for name in graded.reports if name.startswith("unnamed-")]

@@ -1,0 +1,43 @@
+"""The comparison with other graders: the same notebooks, the same checks, the same scores."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import grading
+from graders import Class
+
+STOCK, OURS = grading.STOCK, "warm, 2 jobs"
+
+
+def row(grader: str, each: float, overhead: float, n: int = 100) -> dict[str, object]:
+    row = {"kind": "hw1-margins", "grader": grader, "n": n}
+    return {**row, "s each": each, "overhead s each": overhead}
+
+
+def test_a_class_grows_by_the_same_notebooks_under_other_names():
+    group = Class("hw1-margins", "hw1-margins", {"ada": b"1", "bob": b"2"})
+    assert dict(group.first(1).notebooks) == {"ada": b"1"}
+    assert list(group.first(5).notebooks) == ["ada", "bob", "ada-1", "bob-1", "ada-2"]
+    assert list(group.first(5).notebooks.values()) == [b"1", b"2", b"1", b"2", b"1"]
+
+
+def test_a_target_is_met_by_the_overhead_and_the_total():
+    rows = grading.with_ratios([row(STOCK, 4.0, 4.0, 20), row(OURS, 0.1, 0.1)])
+    assert rows[1]["nbgrader / total"] == 40.0
+    assert rows[1]["target"] == "overhead 20, total 20: met"
+    rows = grading.with_ratios([row(STOCK, 4.0, 4.0, 20), row(OURS, 0.25, 0.1)])
+    assert rows[1]["target"] == "overhead 20, total 20: missed"
+    assert rows[0]["target"] == ""
+
+
+@pytest.mark.parametrize("size", [2, pytest.param(12, marks=pytest.mark.full)])
+def test_stock_nbgrader_and_ours_give_the_same_scores(size: int, tmp_path: Path):
+    rows = grading.run_plan([("hw1-margins", name, size) for name in (STOCK, OURS)], tmp_path)
+    assert [one["same scores"] for one in rows] == [f"{size} of {size}"] * 2
+    assert all(one["inside s each"] < one["s each"] for one in rows)
+    assert all(one["cpu s each"] > 0 and one["peak MB"] > 20 for one in rows)
