@@ -67,7 +67,7 @@ LOOK = r"""
 
 CUT = """
 () => [...document.querySelectorAll("article mjx-container:not([display='true'])")]
-  .filter(formula => formula.checkVisibility() && !formula.closest(".pst-scrollable-table-container")
+  .filter(formula => formula.checkVisibility() && !formula.closest("table")
     && formula.getBoundingClientRect().right > innerWidth)
   .map(formula => formula.textContent.slice(0, 80))
 """

@@ -19,17 +19,22 @@ def keep_together(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for formula in list(doctree.findall(nodes.math)):
         parent = formula.parent
         k = parent.index(formula)
+        before, after = _text(parent, k - 1), _text(parent, k + 1)
         tied: list[nodes.Node] = [formula]
-        if k + 1 < len(parent) and isinstance(after := parent[k + 1], nodes.Text):
-            if match := AFTER.match(after):
-                tied.append(nodes.Text(match[0]))
-                parent[k + 1] = nodes.Text(after[match.end() :])
-        if k and isinstance(before := parent[k - 1], nodes.Text):
-            if match := BEFORE.search(before):
-                tied.insert(0, nodes.Text(match[0]))
-                parent[k - 1] = nodes.Text(before[: match.start()])
+        if match := AFTER.match(after):
+            tied.append(nodes.Text(match[0]))
+            parent[k + 1] = nodes.Text(after[match.end() :])
+        if match := BEFORE.search(before):
+            tied.insert(0, nodes.Text(match[0]))
+            parent[k - 1] = nodes.Text(before[: match.start()])
         if len(tied) > 1:
             parent[k] = nodes.inline("", "", *tied, classes=["unbroken"])
+
+
+def _text(parent: nodes.Element, k: int) -> str:
+    """Return the text at place k, or none if something else stands there."""
+    found = parent[k] if 0 <= k < len(parent) else None
+    return str(found) if isinstance(found, nodes.Text) else ""
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
