@@ -159,11 +159,11 @@ def main() -> None:
         warningiserror=True,
         keep_going=True,
     )
-    if status != 0:
-        sys.exit("book: not built, for the reasons above")
     remove_leftovers(options.out, started)
     if elsewhere := requests_elsewhere(options.out):
-        sys.exit("book: the site must not ask other hosts:\n" + "\n".join(elsewhere))
+        print("book: the site must not ask other hosts:", *elsewhere, sep="\n", file=sys.stderr)
+    if status != 0 or elsewhere:
+        sys.exit("book: not built, for the reasons above")
     built.write_text(key)
     print(f"book: {options.out / 'index.html'}")
 
