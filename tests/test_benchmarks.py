@@ -120,6 +120,14 @@ def test_every_side_runs_once_untimed_and_then_comes_first_equally_often(sides_)
         assert len(timing.wall) == len(timing.cpu) == 6
 
 
+def test_short_work_is_called_several_times_a_run():
+    calls = []
+    timings = compare.alternate({"a": lambda k: calls.append(k) or k}, repeats=2, calls=3)
+    assert calls == [0, 0, 0, 0, 1, 1, 1]
+    assert len(timings["a"].wall) == 2
+    assert timings["a"].answers == [0, 1]
+
+
 def test_a_ratio_is_the_peers_median_over_ours_and_both_spreads_are_kept():
     ours = compare.Timing(wall=[1.0, 2.0, 30.0], cpu=[1.0, 1.0, 1.0])
     peer = compare.Timing(wall=[50.0, 8.0, 7.0], cpu=[4.0, 5.0, 6.0])
