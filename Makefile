@@ -19,10 +19,10 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo book serve pdf test test-full check format core-test selftest bench bench-grading clean
+.PHONY: help setup demo book serve pdf test test-full check format core-test selftest bench bench-publish bench-grading clean
 
 help: ## list the verbs
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 setup: .venv/ready ## make .venv with everything that the other verbs need
 
@@ -88,6 +88,9 @@ selftest: .venv/ready ## prove the checks: correct variants accepted, known mist
 bench: .venv/bench-ready ## training times on this machine: the lectures' tables, ours beside the peers' (SVMLAB_DATA=…)
 	$(PY) benchmarks/lectures.py --json .cache/bench/lectures.json
 	$(PY) benchmarks/solvers.py --json .cache/bench/solvers.json --figure .cache/bench/growth.svg
+
+bench-publish: .venv/ready ## take the last complete bench into the book and README
+	$(PY) benchmarks/publish.py .cache/bench/solvers.json
 
 bench-grading: .venv/bench-grading-ready ## what grading a class costs: ours, nbgrader's, otter's (20 minutes)
 	$(PY) benchmarks/grading.py --json .cache/bench/grading.json

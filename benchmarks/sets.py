@@ -66,10 +66,6 @@ def scaled(data: RealData) -> tuple[Any, Vector]:
     return scale(data.X), data.y
 
 
-def dense_rows(data: RealData) -> tuple[Any, Vector]:
-    return as_scipy(data.X).toarray(), data.y
-
-
 def low_or_high_digit(data: RealData) -> tuple[Any, Vector]:
     """Return the digits 0–4 against 5–9, grey values from 0 to 1."""
     return np.asarray(data.X) / 16.0, np.where(data.y < 5, -1.0, 1.0)
@@ -84,7 +80,6 @@ def kernel_problems(quick: bool) -> list[KernelProblem]:
     heart = KernelProblem("heart", "heart", as_it_is, case="small")
     spam = KernelProblem("spambase, scaled", "spambase", scaled, case="small")
     unscaled = spam._replace(name="spambase, not scaled", prepare=as_it_is)
-    adult = KernelProblem("adult", "adult", as_it_is, gamma=1.0 / 123.0, case="adult")
     return [
         heart,
         cancer,
@@ -94,8 +89,7 @@ def kernel_problems(quick: bool) -> list[KernelProblem]:
             for p in (spam, unscaled)
             for C in (1.0, 100.0, 1e4)
         ),
-        adult,
-        adult._replace(name="adult, dense", prepare=dense_rows),
+        KernelProblem("adult", "adult", as_it_is, gamma=1.0 / 123.0, case="adult"),
         KernelProblem("ijcnn1", "ijcnn1", as_it_is, gamma=0.5, case="ijcnn1"),
     ]
 

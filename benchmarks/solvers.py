@@ -195,7 +195,7 @@ def main(argv: list[str] | None = None) -> None:
         folder=options.data,
         quick=options.quick,
         repeats=options.repeats or (3 if options.quick else FEWEST_REPEATS),
-        limit=10.0 if options.quick else 120.0,
+        limit=10.0 if options.quick else 60.0,
     )
     wanted = set(options.only or ())
     chosen = [c for c in cases(options.quick) if not wanted or wanted & set(c.labels)]

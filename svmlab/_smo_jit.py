@@ -14,6 +14,7 @@ import numpy as np
 from svmlab._jit import jit
 
 MIN_CURVATURE = 1e-12
+ALL_BUT_SIGN = 2**63 - 1
 PLAIN_SIZE = 200  # variables: with more, a compiled step is worth the wait for the compiler
 STEP_OVERHEAD = 1000  # a step in plain Python costs as much as so many entries of a row
 PLAIN_WORK = 20_000_000  # entries, about a second
@@ -69,34 +70,40 @@ def select_pair(r, up, low, K, diagonal):  # type: ignore[no-untyped-def]
 
 # What runs over all variables is written for the compiler, which makes vector instructions of it,
 # and once more in numpy for plain Python. Both do the same to the last bit.
-SCAN = {"fastmath": {"nnan", "nsz"}}  # nothing here is nan, and sums keep their order
-
-
-@jit(**SCAN)
+@jit()
 def highest(r, up):  # type: ignore[no-untyped-def]
     """Return the first index of the largest r − up."""
-    top = -np.inf
+    height = np.empty(r.size)
     for k in range(r.size):
-        top = max(top, r[k] - up[k])
-    k = 0
-    while r[k] - up[k] < top:
-        k += 1
-    return k
+        height[k] = r[k] - up[k] + 0.0  # no −0, whose bits are less than those of 0
+    return first_largest(height)
 
 
-@jit(**SCAN)
+@jit()
 def best_partner(top, r, low, row, own, diagonal):  # type: ignore[no-untyped-def]
     """Return the first index of the largest gain (eq-smo-gain), and the largest top − r."""
-    best, violation = 0.0, 0.0
+    lift, gain = np.empty(r.size), np.empty(r.size)
     for k in range(r.size):
-        lift = max(top - (r[k] + low[k]), 0.0)
-        violation = max(violation, lift)
-        best = max(best, lift * lift / max(own + diagonal[k] - 2.0 * row[k], MIN_CURVATURE))
-    for k in range(r.size):
-        lift = max(top - (r[k] + low[k]), 0.0)
-        if lift * lift / max(own + diagonal[k] - 2.0 * row[k], MIN_CURVATURE) == best:
-            break
-    return k, violation
+        lift[k] = max(top - (r[k] + low[k]), 0.0)
+        gain[k] = lift[k] * lift[k] / max(own + diagonal[k] - 2.0 * row[k], MIN_CURVATURE)
+    return first_largest(gain), lift[first_largest(lift)]
+
+
+@jit()
+def first_largest(values):  # type: ignore[no-untyped-def]
+    """Return the first index of the largest value, none of which is nan.
+
+    The compiler has vector instructions for the maximum of integers only. The bits of floats, read
+    as integers, are in the same order, if those of negative ones but the sign are turned over.
+    """
+    n, bits = values.size, values.view(np.int64)
+    top = bits[0] ^ ((bits[0] >> 63) & ALL_BUT_SIGN)
+    for k in range(n):
+        top = max(top, bits[k] ^ ((bits[k] >> 63) & ALL_BUT_SIGN))
+    place = n
+    for k in range(n):
+        place = min(place, k if bits[k] ^ ((bits[k] >> 63) & ALL_BUT_SIGN) == top else n)
+    return place
 
 
 def _best_partner_in_numpy(top, r, low, row, own, diagonal):  # type: ignore[no-untyped-def]
@@ -119,6 +126,7 @@ def _shift_in_numpy(r, t, row_i, row_j):  # type: ignore[no-untyped-def]
 shift.plain = _shift_in_numpy
 highest.plain = lambda r, up: (r - up).argmax()
 best_partner.plain = _best_partner_in_numpy
+first_largest.plain = np.argmax
 
 
 @jit()

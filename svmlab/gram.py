@@ -22,6 +22,7 @@ from svmlab.validation import check_choice, check_count, check_gram, check_posit
 MEGABYTE = 2**20
 BLOCK = 256  # rows whose kernel values are computed together
 TILE = 512  # examples that they meet at a time: a block by a tile fits into a near cache
+SMALL = 1024  # rows that meet each other all at once
 PANEL = 2**18  # entries of the dense panel that sparse rows are multiplied with
 DENSE_SHARE = 0.25  # sparse rows with more than that stored are faster as dense ones
 FEWEST_ROWS = 16  # kept in any case
@@ -93,32 +94,29 @@ class KernelBlocks:
         self.n, self.kernel, self.dtype, self._form = n, kernel, dtype, form
         self.sparse = isinstance(X, CSR) and len(X.data) < DENSE_SHARE * n * d
         self.block = max(16, min(BLOCK, PANEL // d)) if self.sparse else BLOCK
-        fixed = self._extended(X, 1.0, kernel.shift(squared_norms(X)))
-        if isinstance(fixed, CSR):
-            self._fixed: Any = fixed._replace(data=fixed.data.astype(dtype))
-        else:
-            self._fixed = fixed.astype(dtype)
+        self._fixed = self._extended(X, 1.0, kernel.shift(squared_norms(X)))
 
-    def _extended(self, X: Rows, *columns: float | Vector) -> Rows:
+    def _extended(self, X: Rows, first: float | Vector, second: float | Vector) -> Any:
         """Return the rows times a, with two more columns, so that products hold the shifts."""
         if isinstance(X, CSR) and self.sparse:
-            X = X._replace(data=self.kernel.scale * X.data)
-        else:
-            X = self.kernel.scale * dense(X)
-        for column in columns:
-            X = with_bias_column(X, column)
-        return X
+            scaled = X._replace(data=self.kernel.scale * X.data)
+            rows = with_bias_column(with_bias_column(scaled, first), second)
+            assert isinstance(rows, CSR)
+            return rows._replace(data=rows.data.astype(self.dtype))
+        extended = np.empty((X.shape[0], X.shape[1] + 2), self.dtype)
+        extended[:, :-2] = self.kernel.scale * dense(X)
+        extended[:, -2], extended[:, -1] = first, second
+        return extended
 
-    def meet(self, Z: Rows) -> Iterator[tuple[slice, Floats]]:
-        """Yield K(z, x) for all rows z of Z and a part of the fixed rows x, part by part.
+    def meet(self, Z: Rows, tile: int = TILE) -> Iterator[tuple[slice, Floats]]:
+        """Yield K(z, x) for all rows z of Z and ``tile`` of the fixed rows x, part by part.
 
-        Z should have no more rows than ``block``.
+        Z should have no more rows than ``block``, unless few rows meet as a whole.
         """
-        extended = self._extended(dense(Z), self.kernel.shift(squared_norms(Z)), 1.0)
-        left = dense(extended).astype(self.dtype)
-        panel = np.ascontiguousarray(left.T)
-        for start in range(0, self.n, TILE):
-            part = slice(start, min(start + TILE, self.n))
+        left = self._extended(dense(Z), self.kernel.shift(squared_norms(Z)), 1.0)
+        panel = np.ascontiguousarray(left.T) if self.sparse else left
+        for start in range(0, self.n, tile):
+            part = slice(start, min(start + tile, self.n))
             values = (
                 self._sparse_products(part, panel) if self.sparse else left @ self._fixed[part].T
             )
@@ -228,8 +226,11 @@ class KernelGram:
 
     def block(self, index: Indices) -> Matrix:
         """Return the values of some examples with each other, in float64."""
-        X, K = take(self.X, index), np.empty((len(index), len(index)))
+        X = take(self.X, index)
         blocks = KernelBlocks(X, self.kernel, np.float64, self._form)
+        if len(index) <= SMALL:
+            return np.ascontiguousarray(next(blocks.meet(X, SMALL))[1])
+        K = np.empty((len(index), len(index)))
         for start in range(0, len(index), blocks.block):
             rows = slice(start, min(start + blocks.block, len(index)))
             for columns, values in blocks.meet(take(X, np.arange(rows.start, rows.stop))):

@@ -21,6 +21,7 @@ import growing
 import kernel_machines
 import lectures
 import linear_machines
+import publish
 import record
 import sets
 import sides
@@ -118,6 +119,14 @@ def test_every_side_runs_once_untimed_and_then_comes_first_equally_often(sides_)
     for side, timing in timings.items():
         assert timing.answers == [side] * 6
         assert len(timing.wall) == len(timing.cpu) == 6
+
+
+def test_short_work_is_called_several_times_a_run():
+    calls = []
+    timings = compare.alternate({"a": lambda k: calls.append(k) or k}, repeats=2, calls=3)
+    assert calls == [0, 0, 0, 0, 1, 1, 1]
+    assert len(timings["a"].wall) == 2
+    assert timings["a"].answers == [0, 1]
 
 
 def test_a_ratio_is_the_peers_median_over_ours_and_both_spreads_are_kept():
@@ -353,3 +362,79 @@ def test_the_command_writes_what_it_measured_and_where(tmp_path, monkeypatch, ca
     assert "[1/2] breast_cancer, C = 1" in printed.err
     with pytest.raises(SystemExit):
         solvers.main(["--repeats", "1"])  # fewer than five only with --quick
+
+
+@pytest.fixture
+def published():
+    """The record that the book and README draw from."""
+    return json.loads(publish.RESULTS.read_text(encoding="utf-8"))
+
+
+def test_the_published_run_is_complete_and_names_its_circumstances(published):
+    assert published["complete"]
+    assert published["missing"] == []
+    assert not published["settings"]["quick"]
+    assert published["settings"]["repeats"] >= solvers.FEWEST_REPEATS
+    assert {"date", "command", "machine", "python", "versions"} <= set(published)
+    assert set(solvers.TITLES) - {"threads"} <= set(published["tables"])
+    assert "not installed" not in json.dumps(published)
+    assert not [word for word in published["command"].split() if word.startswith("/")]
+
+
+def test_every_target_has_a_row_in_the_published_run(published):
+    rows = publish.headline(published)
+    assert len(rows) == len(compare.TARGETS)
+    for row in rows:
+        assert row["ratio"] == pytest.approx(row["peer s"] / row["svmlab s"])
+
+
+def test_a_published_answer_of_ours_holds_its_tolerance_and_its_objective(published):
+    for row in published["tables"]["kernel"]:
+        assert row["svmlab violation"] <= sides.TOL * (1.0 + kernel_machines.ROUNDING)
+        assert row["svmlab dual"] >= row["peer dual"] * (1.0 - 1e-6)
+
+
+def test_the_published_memory_of_ours_is_bounded(published):
+    def added(solver):
+        rows = [r for r in published["tables"]["growth"] if r["solver"] == solver]
+        known = [r for r in rows if r["over"] == "n" and r["peak MB"] is not None]
+        return {row["n"]: row["peak MB"] - row["before MB"] for row in known}
+
+    kernel, sgd = added("svmlab"), added("svmlab svm_sgd")
+    assert max(kernel) >= 50_000
+    assert max(kernel.values()) <= sides.CACHE_MB + 300
+    X, _ = sets.text(1_000, 47_236)
+    stored = (X.data.nbytes + X.indices.nbytes) / 1000 / 2**20  # MB a row
+    assert sgd[200_000] <= 0.5 * 200_000 * stored  # no copy of the rows
+
+
+@pytest.mark.full
+def test_a_kernel_machine_of_fifty_thousand_rows_needs_its_cache_and_300_MB():
+    spec = {"solver": "svmlab", "kind": "kernel", "n": 50_000, "C": 1.0}
+    answer = child.call(spec | {"warm": True, "fits": [1, 1], "limit": 600.0})
+    assert answer["peak MB"] - answer["before MB"] <= sides.CACHE_MB + 300
+
+
+def test_readme_shows_the_published_run(published):
+    text = publish.README.read_text(encoding="utf-8")
+    assert publish.with_table(text, published) == text
+
+
+def test_the_figure_is_drawn_from_the_published_run(published, tmp_path):
+    import matplotlib
+
+    committed = publish.FIGURE.read_text(encoding="utf-8")
+    growing.draw(published["tables"]["growth"], tmp_path / "growth.svg")
+    drawn = (tmp_path / "growth.svg").read_text(encoding="utf-8")
+    if f"Matplotlib v{matplotlib.__version__}," in committed:  # others draw letters differently
+        assert drawn == committed
+
+
+def test_a_run_that_is_not_complete_is_not_published(tmp_path, published):
+    path = tmp_path / "solvers.json"
+    for change in ({"complete": False}, {"missing": [{"left out": "adult"}]}):
+        path.write_text(json.dumps(published | change), encoding="utf-8")
+        with pytest.raises(SystemExit, match="not a complete run"):
+            publish.main([str(path)])
+    with pytest.raises(ValueError, match="README"):
+        publish.with_table("no place for a table", published)

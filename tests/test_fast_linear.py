@@ -345,16 +345,19 @@ def test_work_in_pieces_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that interrupts")
-@pytest.mark.parametrize("method", ["sgd", "pegasos"])
+@pytest.mark.parametrize("method", ["sgd", "pegasos", "dcd"])
 def test_an_interrupt_stops_a_long_fit(method: str) -> None:
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("only the main thread is interrupted")
     X, y = text()
     svm_sgd(X, y, LAM, n_epochs=1, rng=np.random.default_rng(0))  # compiles
+    solve(X, y, 0.1, tol=0.1)
 
     def fit(rng: np.random.Generator) -> PrimalResult:
         if method == "sgd":
             return svm_sgd(X, y, LAM, n_epochs=10**6, rng=rng)
+        if method == "dcd":
+            return dual_coordinate_descent(X, y, 1e6, tol=1e-14, max_iter=10**6, rng=rng)
         return pegasos(X, y, LAM, 10**9, rng)
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

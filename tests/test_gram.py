@@ -12,6 +12,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from svmlab import SVC, SVR, certify, working_sets
 from svmlab._gram_jit import add_long_rows, add_rows, sparse_products, store
@@ -257,6 +258,37 @@ def test_regressors_use_rows_too(rng):
     y = np.sin(X[:, 0]) + X[:, 1]
     machine = SVR(gamma=0.5, C=1.0, epsilon=0.05, cache_size=1.0).fit(X, y)
     assert machine.score(X, y) > 0.95
+
+
+ONE_THREAD = """
+import os
+import numpy as np
+from svmlab import SVC, LinearSVC, SGDSVC
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3000, 20))
+y = np.sign(X[:, 0] + 0.5 * rng.normal(size=3000))
+for machine in (SVC(gamma=0.05), LinearSVC(random_state=0), SGDSVC(lam=1e-3, random_state=0)):
+    machine.fit(X, y).decision_function(X)
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc to count threads")
+def test_one_thread_is_all_that_is_used_where_one_is_allowed():
+    names = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA")
+    allowed = os.environ | {f"{name}_NUM_THREADS": "1" for name in names}
+    run = [sys.executable, "-c", ONE_THREAD]
+    done = subprocess.run(run, env=allowed, capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
+
+
+def test_the_number_of_threads_does_not_change_the_machine(machine):
+    X, y, fitted = machine
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            again = SVC(gamma=0.3, C=2.0, tol=1e-4).fit(X, y)
+        agree(fitted, again, X)
+        np.testing.assert_array_equal(fitted.support_, again.support_)
 
 
 ENDLESS = """

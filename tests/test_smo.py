@@ -5,7 +5,7 @@ import pytest
 from problems import overlapping, random_dual
 
 from svmlab import smo
-from svmlab._smo_jit import minimise, select_pair, take_step
+from svmlab._smo_jit import first_largest, minimise, select_pair, take_step
 from svmlab.certificates import certify, margin_violations
 from svmlab.dual import dual_objective, movable, residuals
 from svmlab.examples import worked_example
@@ -245,6 +245,19 @@ def test_the_selected_partner_gains_most(rng):
 def solve_roughly(K, y, C):
     with pytest.warns(ConvergenceWarning):
         return smo.solve_dual(K, y, C, tol=1e-6, max_iter=10).alpha
+
+
+def test_the_first_largest_is_found_by_bits_as_numpy_finds_it(rng):
+    for values in (
+        rng.normal(size=100),
+        -rng.random(70),
+        np.array([-np.inf, -3.0, -np.inf]),
+        np.array([-np.inf, -np.inf]),
+        np.array([1.0, 2.0, 2.0, np.inf, np.inf]),
+        np.repeat([-2.0, 5e-324, 0.0], 50),
+        np.zeros(1),
+    ):
+        assert first_largest.compiled(values) == first_largest.plain(values) == values.argmax()
 
 
 def test_history_rises_to_the_dual_objective(rng):

@@ -80,7 +80,8 @@ class Classifier(ClassifierMixin, SparseAware):
     def _check_classification(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         """Check the input, set ``classes_`` and return the examples with class codes."""
         examples = self._check_training(X, y, sample_weight)
-        check_classification_targets(examples.y)
+        if not are_whole(examples.y):
+            check_classification_targets(examples.y)
         self.classes_, codes = np.unique(examples.y, return_inverse=True)
         if self.classes_.size < self._fewest_classes:
             raise ValueError(
@@ -127,6 +128,15 @@ class Regressor(RegressorMixin, SparseAware):
     def _check_regression(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         examples = self._check_training(X, y, sample_weight, y_numeric=True)
         return examples._replace(y=examples.y.astype(np.float64))
+
+
+def are_whole(y: NDArray[Any]) -> bool:
+    """Tell whether labels are whole numbers: then there is no doubt that they name classes.
+
+    >>> [are_whole(np.array(labels)) for labels in ([1.0, -1.0], [0.5, 1.0], ["a", "b"])]
+    [True, False, False]
+    """
+    return y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool(np.all(y == np.floor(y))))
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> Vector:

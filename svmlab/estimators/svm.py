@@ -20,7 +20,7 @@ from svmlab.estimators._kernels import KernelMachine
 from svmlab.multiclass import joint_multiclass
 from svmlab.rows import with_bias_column
 from svmlab.smo import solve_dual
-from svmlab.types import Indices, Matrix, Rows, Vector
+from svmlab.types import Indices, Matrix, Vector
 from svmlab.validation import check_choice, check_positive, check_rows
 
 Kernel = str | Callable[[Any, Any], Any]
@@ -176,15 +176,13 @@ class LinearSVC(LinearClassifier):
         costs = self.C * weights_with_classes(self.class_weight, self.classes_, examples)
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         train = self._train_each if self.multi_class == "ovr" else self._train_jointly
-        weights, self.n_iter_ = train(check_rows(examples.X), examples.y, costs, bias)
+        weights, self.n_iter_ = train(examples.X, examples.y, costs, bias)
         self._store(weights, examples.X.shape[1], bias)
         return self
 
-    def _train_each(
-        self, X: Rows, codes: Indices, costs: Vector, bias: float
-    ) -> tuple[Matrix, int]:
+    def _train_each(self, X: Any, codes: Indices, costs: Vector, bias: float) -> tuple[Matrix, int]:
         """Return the weights of one machine a class, or of one for two classes (S6)."""
-        rows = with_bias_column(X, bias) if bias else X
+        rows = with_bias_column(check_rows(X), bias) if bias else X
         rng = generator(self.random_state)
         machines = [
             dual_coordinate_descent(
@@ -195,7 +193,7 @@ class LinearSVC(LinearClassifier):
         return np.array([m.w for m in machines]), max(m.n_iter for m in machines)
 
     def _train_jointly(
-        self, X: Rows, codes: Indices, costs: Vector, bias: float
+        self, X: Any, codes: Indices, costs: Vector, bias: float
     ) -> tuple[Matrix, int]:
         """Return the weights of the joint problem (S7); two classes make one machine, w₁ − w₀."""
         rng = generator(self.random_state)
