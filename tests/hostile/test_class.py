@@ -48,6 +48,8 @@ def test_a_class_is_graded_and_memory_stays_flat(place: Place, size: int) -> Non
     samples = hand_in(place, size)
     second = place.grade(HOMEWORK, "--limit", "4", "--force")
     assert_as_expected(samples, second)
+    reports = (place.course / ".autograder" / "reports" / HOMEWORK).glob("*.json")
+    assert {path.stem for path in reports} == {sample.student for sample in samples}
     assert second.peak < first.peak + 30 * MEGABYTE, f"{first.peak} then {second.peak} bytes"
 
 
