@@ -230,6 +230,17 @@ def test_the_book_can_be_read_from_the_disk(browser: Chromium):
         assert (seen["unset"], seen["raw"], tab.blocked, tab.console) == (0, [], [], [])
 
 
+def test_a_printed_page_has_its_lecture_results_and_nothing_to_click(
+    browser: Chromium, address: str
+):
+    with browser.tab(f"{address}/smo.html") as tab:
+        tab.page.emulate_media(media="print")
+        results = tab.page.locator(".lecture-ids").first
+        assert results.evaluate("element => getComputedStyle(element).float") == "none"
+        assert tab.page.locator("details.hide:visible, form.quiz button:visible").count() == 0
+        assert tab.page.locator(".quiz-why:visible").count() > 0
+
+
 def test_each_page_can_be_left_for_the_next_and_downloaded(browser: Chromium, address: str):
     with browser.tab(f"{address}/smo.html") as tab:
         assert "kernels" in (tab.page.locator("a.left-prev").get_attribute("href") or "")
