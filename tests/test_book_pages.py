@@ -76,6 +76,9 @@ BARRIERS = """
 async () => {
   // How MathJax draws a formula is its own; the formula itself and its name are looked at.
   document.querySelectorAll("mjx-math").forEach(drawing => drawing.replaceChildren());
+  // What has just been opened fades in, and is pale until then.
+  const fading = document.getAnimations().filter(a => a.effect.getComputedTiming().endTime < 1e4);
+  await Promise.all(fading.map(a => a.finished.catch(() => null)));
   const found = await axe.run(document, {resultTypes: ["violations"]});
   return found.violations.flatMap(
     v => v.nodes.map(n => [v.id, n.target.join(" "), n.html.slice(0, 200)])
