@@ -110,6 +110,7 @@ def settle(tab: Tab) -> None:
 
 
 def barriers(tab: Tab) -> list[list[str]]:
+    tab.page.wait_for_timeout(300)  # scrolling brings the theme's own button, which fades in too
     tab.page.evaluate(AXE)
     found: list[list[str]] = tab.page.evaluate(BARRIERS)
     return found
