@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from svmlab._jit import jit
 
+LINE = 16  # float32 that are read from memory together
 TILE = 2048  # columns that stay in the nearest cache while many rows are added to them
 
 
@@ -46,9 +49,29 @@ def sparse_products(data: Any, indices: Any, indptr: Any, panel: Any, out: Any) 
 
 @jit()
 def store(values: Any, kept: Any, places: Any) -> None:
-    """Make row k of ``values`` the row places[k] of ``kept``."""
-    for k in range(len(places)):
-        kept[places[k]] = values[k]
+    """Make row k of ``values`` the row places[k] of ``kept``, unless that is negative."""
+    stay = np.flatnonzero(places >= 0)
+    for start in range(0, stay.size, LINE):
+        for t in range(values.shape[1]):
+            for k in stay[start : start + LINE]:
+                kept[places[k], t] = values[k, t]
+
+
+@jit(fastmath={"reassoc", "contract"})  # sums in any order, so that the compiler makes vectors
+def add_block(total: Any, weights: Any, values: Any) -> None:
+    """Add Σ weights[k] values[k] to ``total``, in place, for values that are in a near cache."""
+    for t in range(total.size):
+        own = 0.0
+        for k in range(weights.size):
+            own += weights[k] * values[k, t]
+        total[t] += own
+
+
+def _add_block_in_numpy(total: Any, weights: Any, values: Any) -> None:
+    total += weights @ values
+
+
+add_block.plain = _add_block_in_numpy
 
 
 @jit()

@@ -1,32 +1,35 @@
 """The Gram matrix of many examples, which is never there as a whole (C21).
 
-A solver asks for the rows of the examples that it works on. They are computed in blocks, from inner
-products, and the latest ones are kept: as float32 where the matrix is larger than the memory for
-it, else as float64.
+A solver asks for the values of the examples that it works on with each other, and for the sum of
+the rows of those that moved. Rows are computed in blocks, from inner products, in float32 or in
+float64; what is asked for again and again is kept.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmlab._gram_jit import add_long_rows, sparse_products, store
+from svmlab._gram_jit import add_block, add_long_rows, sparse_products, store
 from svmlab.kernels import KERNELS
 from svmlab.rows import dense, squared_norms, take, with_bias_column
 from svmlab.types import CSR, Indices, Matrix, Rows, Vector
 from svmlab.validation import check_choice, check_count, check_gram, check_positive, check_rows
 
 MEGABYTE = 2**20
-BLOCK = 256  # rows whose kernel values are computed together
-TILE = 512  # examples that they meet at a time: a block by a tile fits into a near cache
-SMALL = 1024  # rows that meet each other all at once
+KEEP_AFTER = 2  # requests that are answered before a row is worth its place in memory
+BLOCK = 128  # rows whose kernel values are computed together
+SMALL = 384  # rows that meet each other all at once
+TILE = 1024  # examples that they meet at a time: a block by a tile fits into a near cache
 PANEL = 2**18  # entries of the dense panel that sparse rows are multiplied with
 DENSE_SHARE = 0.25  # sparse rows with more than that stored are faster as dense ones
-FEWEST_ROWS = 16  # kept in any case
 PLAIN_ROWS = 2000  # sparse rows times blocks: fewer are done before a compiler is ready
+
+EPS = float(np.finfo(np.float64).eps)
 
 Floats = NDArray[np.floating[Any]]
 
@@ -68,6 +71,29 @@ class Kernel(NamedTuple):
         elif self.kernel == "rbf":
             np.exp(values, out=values)
 
+    def largest(self, squared_length: float) -> float:
+        """Return a bound on |K| of rows that are not longer."""
+        if self.kernel == "rbf":
+            return 1.0
+        if self.kernel == "linear":
+            return squared_length
+        return float((self.gamma * squared_length + abs(self.coef0)) ** self.degree)
+
+    def error(self, squared_length: float, entries: int, eps: float) -> float:
+        """Return a bound on the error of values that are computed in a precision.
+
+        A sum of m rounded products is wrong by at most (m + 2) ε times the sum of their sizes, here
+        of m entries, the shifts and the factors a; with h = exp these sizes add up to 4γ‖x‖².
+
+        >>> round(Kernel("linear").error(squared_length=1.0, entries=2, eps=1e-7), 9)
+        1e-06
+        """
+        relative = (entries + 8) * eps
+        if self.kernel == "rbf":
+            return float(np.expm1(4.0 * self.gamma * squared_length * relative) + 4.0 * eps)
+        power = self.degree if self.kernel == "poly" else 1
+        return float(self.largest(squared_length) * np.expm1(power * relative))
+
     def check(self) -> None:
         """Refuse a name or parameters that make no sense."""
         check_choice(self.kernel, KERNELS, "kernel")
@@ -108,26 +134,26 @@ class KernelBlocks:
         extended[:, -2], extended[:, -1] = first, second
         return extended
 
-    def meet(self, Z: Rows, tile: int = TILE) -> Iterator[tuple[slice, Floats]]:
-        """Yield K(z, x) for all rows z of Z and ``tile`` of the fixed rows x, part by part.
+    def meet(self, Z: Rows, first: int = 0) -> Iterator[tuple[slice, Floats]]:
+        """Yield K(z, x) for all rows z of Z and the fixed rows x from ``first`` on, part by part.
 
-        Z should have no more rows than ``block``, unless few rows meet as a whole.
+        Z should have no more rows than ``block``.
         """
         left = self._extended(dense(Z), self.kernel.shift(squared_norms(Z)), 1.0)
         panel = np.ascontiguousarray(left.T) if self.sparse else left
-        for start in range(0, self.n, tile):
-            part = slice(start, min(start + tile, self.n))
+        for start in range(first, self.n, TILE):
+            part = slice(start, min(start + TILE, self.n))
             values = (
-                self._sparse_products(part, panel) if self.sparse else left @ self._fixed[part].T
+                self._sparse_products(part, panel) if self.sparse else self._fixed[part] @ left.T
             )
             self.kernel.finish(values)
-            yield part, values
+            yield part, values.T
 
     def _sparse_products(self, part: slice, panel: Floats) -> Floats:
         data, indices, indptr, _ = self._fixed
         out = np.empty((part.stop - part.start, panel.shape[1]), self.dtype)
         self._form(data, indices, indptr[part.start : part.stop + 1], panel, out)
-        return out.T
+        return out
 
 
 class WholeGram:
@@ -136,25 +162,27 @@ class WholeGram:
     def __init__(self, K: Matrix) -> None:
         self.K, self.n = K, len(K)
 
-    def capacity(self, dtype: type[np.floating[Any]]) -> int:
-        """Return how many rows can be held at once."""
-        return self.n
-
-    def precision(self) -> type[np.floating[Any]]:
-        """Return the precision of the rows to begin with."""
-        return np.float64
-
-    def fetch(self, index: Indices, dtype: type[np.floating[Any]]) -> tuple[Floats, Indices]:
-        """Return an array and the places of the rows in it."""
-        return self.K, index
+    def combine(self, weights: Vector, index: Indices, dtype: type[np.floating[Any]]) -> Vector:
+        """Return the sum of the rows at ``index`` times their weights."""
+        total = np.zeros(self.n)
+        add_long_rows(total, weights, self.K, index)
+        return total
 
     def block(self, index: Indices) -> Matrix:
         """Return the values of some examples with each other."""
         return self.K[np.ix_(index, index)]
 
-    def times(self, v: Vector) -> Vector:
-        """Return K v."""
-        return self.K @ v
+    def doubt(self, dtype: type[np.floating[Any]], terms: int) -> float:
+        """Return how wrong a sum of ``terms`` rows can be, for weights that add up to 1 in size."""
+        return terms * EPS * self._largest
+
+    @functools.cached_property
+    def _largest(self) -> float:
+        return float(np.abs(self.K).max())
+
+    def times(self, v: Vector, wanted: Indices) -> Vector:
+        """Return the entries of K v at ``wanted``."""
+        return np.asarray((self.K @ v)[wanted])
 
 
 class KernelGram:
@@ -167,7 +195,7 @@ class KernelGram:
     cache_size : megabytes for rows that are kept
 
     >>> gram = KernelGram(np.array([[0.0], [1.0]]), "rbf", gamma=2.0)
-    >>> gram.times(np.array([1.0, 0.0])).round(4)
+    >>> gram.times(np.array([1.0, 0.0]), np.arange(2)).round(4)
     array([1.    , 0.1353])
     """
 
@@ -189,65 +217,99 @@ class KernelGram:
         self.cache_bytes = cache_size * MEGABYTE
         self._form = _form(self.n * self.n / BLOCK)
         self._blocks: dict[type, KernelBlocks] = {}
-        self._kept: Floats = np.empty((0, self.n), np.float32)
+        self._forget(np.float32)
 
     def capacity(self, dtype: type[np.floating[Any]]) -> int:
-        """Return how many rows can be held at once."""
-        rows = int(self.cache_bytes / (self.n * np.dtype(dtype).itemsize))
-        return int(min(self.n, max(FEWEST_ROWS, rows)))
+        """Return how many rows can be kept."""
+        return int(min(self.n, self.cache_bytes // (self.n * np.dtype(dtype).itemsize)))
 
-    def precision(self) -> type[np.floating[Any]]:
-        """Return the precision of the rows to begin with: float64 if all of them fit."""
-        return np.float64 if self.capacity(np.float64) == self.n else np.float32
+    def combine(self, weights: Vector, index: Indices, dtype: type[np.floating[Any]]) -> Vector:
+        """Return the sum of the rows at ``index``, all different, times their weights, in float64.
 
-    def fetch(self, index: Indices, dtype: type[np.floating[Any]]) -> tuple[Floats, Indices]:
-        """Return the array of rows that are kept, and the places of these rows in it.
-
-        Rows that are not there yet take the places of those that were not asked for longest.
+        A row is kept when it is asked for the third time: most never are, and to write one to
+        memory takes as long as to compute it.
         """
-        if self._kept.dtype != dtype or not len(self._kept):
-            self._kept = np.empty((self.capacity(dtype), self.n), dtype)
-            self._place = np.full(self.n, -1)
-            self._owner = np.full(len(self._kept), -1)
-            self._asked = np.zeros(len(self._kept), np.int64)
-            self._time = 0
-        self._time += 1
-        self._asked[self._place[index[self._place[index] >= 0]]] = self._time
-        missing = np.unique(index[self._place[index] < 0])  # the two of an example share a row
-        if missing.size:
-            places = np.argpartition(self._asked, missing.size - 1)[: missing.size]
-            evicted = self._owner[places]
-            self._place[evicted[evicted >= 0]] = -1
-            self._owner[places], self._place[missing] = missing, places
-            self._asked[places] = self._time
-            for rows, columns, values in self._parts(missing, dtype):
-                store(values, self._kept[:, columns], places[rows])
-        return self._kept, self._place[index]
+        if self._kept.dtype != dtype:
+            self._forget(dtype)
+        total = np.zeros(self.n)
+        there = self._place[index] >= 0
+        add_long_rows(total, weights[there], self._kept, self._place[index[there]])
+        missing, weights = index[~there], weights[~there]
+        self._make_room(missing[self._requests[missing] == KEEP_AFTER])
+        self._requests[missing] += 1
+        places = self._place[missing]
+        for rows, columns, values in self._parts(missing, dtype):
+            add_block(total[columns], weights[rows], values)
+            store(values, self._kept[:, columns], places[rows])
+        return total
+
+    def _forget(self, dtype: type[np.floating[Any]]) -> None:
+        """Keep nothing of what was computed so far."""
+        self._kept = np.empty((self.capacity(dtype), self.n), dtype)
+        self._place = np.full(self.n, -1)  # of each row that is kept
+        self._owner = np.full(len(self._kept), -1)
+        self._requests = np.zeros(self.n, np.int64)
+        self._next = 0
+
+    def _make_room(self, index: Indices) -> None:
+        """Give these rows the places of those that have been kept longest."""
+        index = index[: len(self._kept)]
+        places = (self._next + np.arange(len(index))) % max(len(self._kept), 1)
+        self._next += len(index)
+        evicted = self._owner[places]
+        self._place[evicted[evicted >= 0]] = -1
+        self._requests[evicted[evicted >= 0]] = 0
+        self._owner[places], self._place[index] = index, places
 
     def block(self, index: Indices) -> Matrix:
         """Return the values of some examples with each other, in float64."""
-        X = take(self.X, index)
+        X, m = take(self.X, index), len(index)
         blocks = KernelBlocks(X, self.kernel, np.float64, self._form)
-        if len(index) <= SMALL:
-            return np.ascontiguousarray(next(blocks.meet(X, SMALL))[1])
-        K = np.empty((len(index), len(index)))
-        for start in range(0, len(index), blocks.block):
-            rows = slice(start, min(start + blocks.block, len(index)))
-            for columns, values in blocks.meet(take(X, np.arange(rows.start, rows.stop))):
+        K = np.empty((m, m))
+        step = m if m <= SMALL else blocks.block
+        for start in range(0, m, step):
+            rows = slice(start, min(start + step, m))
+            for columns, values in blocks.meet(take(X, np.arange(rows.start, rows.stop)), start):
                 K[rows, columns] = values
+                K[columns, rows] = values.T
         return K
 
-    def times(self, v: Vector) -> Vector:
-        """Return K v in float64, from kernel values in float64."""
-        total = np.zeros(self.n)
+    def doubt(self, dtype: type[np.floating[Any]], terms: int) -> float:
+        """Return how wrong a sum of ``terms`` rows can be, for weights that add up to 1 in size.
+
+        Rows are computed in the precision ``dtype`` and added up in float64.
+        """
+        length, entries = self._longest
+        error = self.kernel.error(length, entries, float(np.finfo(dtype).eps))
+        return error + terms * EPS * self.kernel.largest(length)
+
+    @functools.cached_property
+    def _longest(self) -> tuple[float, int]:
+        """The largest squared length of a row, and the largest number of entries."""
+        X = self.X
+        entries = int(np.diff(X.indptr).max()) if isinstance(X, CSR) else X.shape[1]
+        return float(squared_norms(X).max()), entries
+
+    def times(self, v: Vector, wanted: Indices) -> Vector:
+        """Return the entries of K v at ``wanted``, from kernel values in float64.
+
+        Those of the rows in v with each other are computed once a pair.
+        """
         used = np.flatnonzero(v)
-        if self._kept.dtype == np.float64 and len(self._kept):
-            there = used[self._place[used] >= 0]
-            add_long_rows(total, v[there], self._kept, self._place[there])
-            used = used[self._place[used] < 0]
-        for rows, columns, values in self._parts(used, np.float64):
-            total[columns] += v[used[rows]] @ values
-        return total
+        order = np.concatenate((used, np.setdiff1d(wanted, used)))
+        blocks = KernelBlocks(take(self.X, order), self.kernel, np.float64, self._form)
+        weights, total = v[order], np.zeros(len(order))
+        for start in range(0, len(used), blocks.block):
+            rows = slice(start, min(start + blocks.block, len(used)))
+            for columns, values in blocks.meet(take(self.X, used[rows]), start):
+                total[columns] += weights[rows] @ values
+                beyond = slice(max(rows.stop, columns.start), min(columns.stop, len(used)))
+                if beyond.start < beyond.stop:  # (j, i) for the (i, j) at hand
+                    there = slice(beyond.start - columns.start, beyond.stop - columns.start)
+                    total[rows] += values[:, there] @ weights[beyond]
+        entries = np.empty(self.n)
+        entries[order] = total
+        return np.asarray(entries[wanted])
 
     def _parts(
         self, index: Indices, dtype: type[np.floating[Any]]

@@ -150,8 +150,8 @@ def svr(
     if violation > tol:
         warn_not_converged("svr", "KKT violation", violation, tol, ADVICE)
     return _kernel_result(
-        "epsilon_insensitive", beta, intercept(found.r, alpha, both, up, low), gram.times(beta),
-        y, costs, epsilon,
+        "epsilon_insensitive", beta, intercept(found.r, alpha, both, up, low),
+        (targets - found.r)[:n], y, costs, epsilon,
         violation=violation, tol=tol, n_iter=found.n_iter, history=found.history,
     )  # fmt: skip
 

@@ -1,21 +1,20 @@
 """The loop of :func:`svmlab.smo.solve_dual`: pairs move inside working sets of variables (C21).
 
-A small problem is one working set. A large one is solved by rounds, which ask for the kernel rows
-of one working set at a time.
+A small problem is one working set. A large one is solved by rounds, which ask for the kernel values
+of one working set and for the rows of the variables that moved.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from svmlab._gram_jit import add_long_rows
 from svmlab._smo_jit import loop_for, minimise
 from svmlab.decomposition import steepest_set
 from svmlab.dual import intercept_interval, movable
-from svmlab.gram import Gram, WholeGram
-from svmlab.types import Indices, Matrix, Vector
+from svmlab.gram import EPS, Gram, WholeGram
+from svmlab.types import Indices, Mask, Matrix, Vector
 
 MAX_REFRESHES = 20
 WHOLE = 1024  # variables at most that are one working set
@@ -25,7 +24,11 @@ INNER_SHARE = 0.1  # a round ends when its violation has fallen to that share
 
 
 class Climb(NamedTuple):
-    """Where :func:`climb` arrived; ``r`` and ``violation`` are computed from scratch."""
+    """Where :func:`climb` arrived; what ``r`` proves is computed from scratch.
+
+    ``violation`` and the objectives do not depend on the entries of ``r`` that are not: those of
+    variables at 0 that are well inside their condition.
+    """
 
     alpha: Vector
     r: Vector
@@ -52,10 +55,11 @@ def climb(
     Classification has τ = y; regression has two variables an example, with τ = y ∓ ε.
 
     Pairs move inside a working set. A small problem is one working set. A large one is solved by
-    rounds: the variables that violate most join half of the last set (eq-working-set), the kernel
-    rows of the set are fetched, pairs of the set move, and the residuals of all follow once. Rows
+    rounds: the variables that violate most join half of the last set (eq-working-set), pairs of the
+    set move, and the residuals of all follow once, by the kernel rows of those that moved. Rows
     may be float32; what they have added up to is computed anew in float64 before anything is
-    claimed, and if it does not hold the rounds go on with rows in float64.
+    claimed, and if it does not hold the rounds go on with rows in float64. Left out are variables
+    at 0 that are so far from being violated that no rounding of their row can have decided it.
 
     Parameters
     ----------
@@ -70,7 +74,7 @@ def climb(
     array([0.222222, 0.222222])
     """
     gram = WholeGram(K) if isinstance(K, np.ndarray) else K
-    work = (_Whole if len(y) <= WHOLE else _Rounds)(gram, rows, y, C)
+    work = (_Whole if len(y) <= WHOLE else _Rounds)(gram, rows, y, C, tol)
     alpha, r = np.zeros(len(y)), targets.copy()
     n_iter, refreshes, fresh, history = 0, 0, True, [(0.0, 0.0, np.inf)]
     while True:
@@ -84,7 +88,7 @@ def climb(
         if steps:
             n_iter, fresh = n_iter + steps, False
         elif not fresh:
-            r = work.residuals(alpha, targets)  # takes out what rounding has added up
+            r = work.residuals(alpha, r, targets)  # takes out what rounding has added up
             refreshes, fresh = refreshes + 1, True
         else:  # done, or every step is lost in rounding
             columns = dict(zip(("step", "dual", "violation"), np.array(history).T, strict=True))
@@ -94,7 +98,7 @@ def climb(
 class _Whole:
     """One working set of all variables: their Gram matrix is there, and r stays up to date."""
 
-    def __init__(self, gram: Gram, rows: Indices, y: Vector, C: Vector) -> None:
+    def __init__(self, gram: Gram, rows: Indices, y: Vector, C: Vector, tol: float) -> None:
         self.K, self.y, self.C = gram.block(rows), y, C
 
     def improve(
@@ -106,7 +110,7 @@ class _Whole:
         steps, _ = loop(self.K, self.y, self.C, alpha, r, tol, limit)
         return int(steps)
 
-    def residuals(self, alpha: Vector, targets: Vector) -> Vector:
+    def residuals(self, alpha: Vector, r: Vector, targets: Vector) -> Vector:
         """Return r from scratch (eq-residual)."""
         return targets - self.K @ (alpha * self.y)
 
@@ -114,34 +118,38 @@ class _Whole:
 class _Rounds:
     """Working sets of the worst violators and of half of the last set."""
 
-    def __init__(self, gram: Gram, rows: Indices, y: Vector, C: Vector) -> None:
+    def __init__(self, gram: Gram, rows: Indices, y: Vector, C: Vector, tol: float) -> None:
         self.gram, self.rows, self.y, self.C = gram, rows, y, C
-        self.dtype = gram.precision()
+        # In float32 while one variable on its way from 0 to C cannot be wrong by more than tol.
+        exact_enough = C.max() * gram.doubt(np.float32, 0) <= tol
+        self.dtype: type[np.floating[Any]] = np.float32 if exact_enough else np.float64
         self.size = min(LARGEST_SET, len(y) // 8)
         self.chosen = np.arange(0)
+        self.doubt = 0.0  # how wrong r may be
 
     def improve(
         self, alpha: Vector, r: Vector, violation: float, tol: float, n_iter: int, limit: int
     ) -> int:
         """Do one round, in place; return the number of steps."""
         chosen = self.chosen = self._choose(alpha, r)
-        kept, places = self.gram.fetch(self.rows[chosen], self.dtype)
         K = self.gram.block(self.rows[chosen])
         y, C, inner = self.y[chosen], self.C[chosen], alpha[chosen]
         enough = max(0.5 * tol, INNER_SHARE * violation)
         limit = min(limit, STEPS_A_VARIABLE * len(chosen))
         steps, _ = minimise(K, y, C, inner, r[chosen], enough, limit)
 
-        change = (inner - alpha[chosen]) * y
+        signed = np.zeros(self.gram.n)
+        np.add.at(signed, self.rows[chosen], (inner - alpha[chosen]) * y)
         alpha[chosen] = inner
-        moved, pull = np.flatnonzero(change), np.zeros(self.gram.n)
-        add_long_rows(pull, change[moved], kept, places[moved])
-        r -= pull[self.rows]  # (eq-residual)
+        moved = np.flatnonzero(signed)
+        r -= self.gram.combine(signed[moved], moved, self.dtype)[self.rows]  # (eq-residual)
+        self.doubt += float(np.abs(signed).sum()) * self.gram.doubt(self.dtype, len(chosen))
+        self.doubt += EPS * float(np.abs(r).max())
         return int(steps)
 
     def _choose(self, alpha: Vector, r: Vector) -> Indices:
         """Return half of the last set, free variables first, and the steepest of the others."""
-        size, last = min(self.size, self.gram.capacity(self.dtype)), self.chosen
+        size, last = self.size, self.chosen
         free = (alpha[last] > 0.0) & (alpha[last] < self.C[last])
         stay = last[np.argsort(~free, kind="stable")[: size // 2]]
         up, low = movable(alpha, self.y, self.C)
@@ -151,9 +159,26 @@ class _Rounds:
         up[stay] = low[stay] = False
         return np.concatenate((steepest_set(r, up, low, size - len(stay)), stay))
 
-    def residuals(self, alpha: Vector, targets: Vector) -> Vector:
-        """Return r from scratch, from kernel values in float64; rounds go on with such."""
+    def residuals(self, alpha: Vector, r: Vector, targets: Vector) -> Vector:
+        """Return r anew in float64 wherever it can decide something; rounds go on in float64."""
         self.dtype = np.float64
         signed = np.zeros(self.gram.n)
         np.add.at(signed, self.rows, alpha * self.y)
-        return targets - self.gram.times(signed)[self.rows]
+        is_open = np.zeros(self.gram.n, dtype=bool)
+        is_open[self.rows[self._open(alpha, r)]] = True
+        pull, again = np.zeros(self.gram.n), is_open[self.rows]
+        pull[is_open] = self.gram.times(signed, np.flatnonzero(is_open))
+        return np.where(again, targets - pull[self.rows], r)
+
+    def _open(self, alpha: Vector, r: Vector) -> Mask:
+        """Tell which variables are in the machine or may violate something.
+
+        ``doubt`` bounds the error of every r. A variable at 0 that is twice as far from both ends
+        of the intercept's interval is on the same side of them in truth: it has no loss, and
+        neither end is its own.
+        """
+        up, low = movable(alpha, self.y, self.C)
+        ends = intercept_interval(r, up, low)
+        near = up & (r > min(ends) - 2.0 * self.doubt)
+        near |= low & (r < max(ends) + 2.0 * self.doubt)
+        return near | (alpha > 0.0)

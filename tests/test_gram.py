@@ -15,7 +15,8 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from svmlab import SVC, SVR, certify, working_sets
-from svmlab._gram_jit import add_long_rows, add_rows, sparse_products, store
+from svmlab._gram_jit import add_block, add_long_rows, add_rows, sparse_products, store
+from svmlab.dual import intercept_interval, movable
 from svmlab.gram import Kernel, KernelBlocks, KernelGram, kernel_scores, whole
 from svmlab.kernels import KERNELS, kernel_decision, kernel_matrix
 from svmlab.regression import svr
@@ -27,9 +28,9 @@ PARAMETERS = {"gamma": 0.3, "degree": 3, "coef0": 0.5}
 FORMS = ["dense", "full CSR", "thin CSR"]
 
 
-def rows_in(form, rng, n, d=30):
+def rows_in(form, rng, n, d=30, offset=0.0):
     """Rows, as a dense matrix and in the form asked for."""
-    X = rng.normal(size=(n, d))
+    X = rng.normal(offset, size=(n, d))
     if form == "thin CSR":
         X[rng.random((n, d)) > 0.1] = 0.0
     return X, X if form == "dense" else check_rows(sparse.csr_matrix(X))
@@ -48,45 +49,97 @@ def test_the_values_are_those_of_the_kernel(form, kernel, rng):
     size = np.abs(K).max()
     gram = KernelGram(rows, kernel, **PARAMETERS)
     v = np.where(rng.random(700) < 0.5, rng.normal(size=700), 0.0)
-    np.testing.assert_allclose(gram.times(v), K @ v, atol=1e-11 * size)
     some = rng.permutation(700)[:40]
+    for wanted in (np.arange(700), np.flatnonzero(v), some):
+        np.testing.assert_allclose(gram.times(v, wanted), (K @ v)[wanted], atol=1e-11 * size)
     np.testing.assert_allclose(gram.block(some), K[np.ix_(some, some)], atol=1e-13 * size)
     np.testing.assert_allclose(whole(gram), K, atol=1e-13 * size)
     for dtype, close in ((np.float32, 1e-5), (np.float64, 1e-13)):
-        kept, places = gram.fetch(some, dtype)
-        assert kept.dtype == dtype
-        np.testing.assert_allclose(kept[places], K[some], atol=close * size)
+        for _ in range(4):  # the third time it is kept, the fourth it is read
+            summed = gram.combine(v[some], some, dtype)
+            np.testing.assert_allclose(summed, v[some] @ K[some], atol=close * size)
 
 
-def test_rows_that_were_not_asked_for_longest_make_room(rng):
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("offset", [0.0, 20.0])
+def test_rounding_never_exceeds_its_bound(form, kernel, offset, rng):
+    X, rows = rows_in(form, rng, 600, offset=offset)
+    gram = KernelGram(rows, kernel, gamma=0.01, degree=3, coef0=0.5)
+    K = kernel_matrix(kernel, X, gamma=0.01, degree=3, coef0=0.5)
+    signs = rng.choice([-1.0, 1.0], size=600) / 600
+    for dtype in (np.float32, np.float64):
+        rows = [gram.combine(np.ones(1), np.array([i]), dtype) for i in range(600)]
+        wrong = np.abs(rows - K).max()
+        bound = gram.doubt(dtype, 600)
+        assert wrong <= bound
+        if dtype == np.float32:
+            assert bound < 1000.0 * wrong  # it says something
+        total = gram.combine(signs, np.arange(600), dtype)
+        assert np.abs(total - K @ signs).max() <= bound
+
+
+def test_a_variable_is_left_out_of_the_proof_only_if_it_cannot_matter(rng, monkeypatch):
+    X, y = two_classes(rng, 3000, d=6)
+    asked = []
+    times = KernelGram.times
+    monkeypatch.setattr(
+        KernelGram, "times", lambda *args: asked.append(len(args[2])) or times(*args)
+    )
+    machine = solve_dual(KernelGram(X, gamma=0.1, cache_size=5.0), y)
+    n_support = np.count_nonzero(machine.alpha)
+    assert n_support <= asked[-1] < n_support + 0.2 * (3000 - n_support)
+    proof = certify(machine.alpha, machine.b, kernel_matrix("rbf", X, gamma=0.1), y, 1.0)
+    assert machine.violation == pytest.approx(proof.violation, abs=1e-9)
+    assert machine.objective == pytest.approx(proof.primal, rel=1e-12)
+    assert machine.bound == pytest.approx(proof.dual, rel=1e-12)
+
+
+def test_doubt_reaches_every_variable_that_rounding_could_move(rng):
+    """Whatever r is wrong by within the doubt, who is left out has no loss and sets no end."""
+    X, y = two_classes(rng, 2000, d=6)
+    gram, C = KernelGram(X, gamma=0.1), np.ones(2000)
+    alpha = solve_dual(gram, y).alpha
+    r = y - kernel_matrix("rbf", X, gamma=0.1) @ (alpha * y)
+    up, low = movable(alpha, y, C)
+    ends = intercept_interval(r, up, low)
+    rounds = working_sets._Rounds(gram, np.arange(2000), y, C, 1e-3)
+    rounds.doubt = 0.05
+    for wrong in (rng.uniform(-0.05, 0.05, 2000), np.where(up, -0.05, 0.05), 0.05 * y, -0.05 * y):
+        left_out = ~rounds._open(alpha, r + wrong)
+        assert 500 < left_out.sum() <= np.sum(alpha == 0.0)
+        assert np.all(r[left_out & up] < min(ends))
+        assert np.all(r[left_out & low] > max(ends))
+
+
+def test_what_is_asked_for_again_and_again_is_kept(rng):
     X = rng.normal(size=(4000, 3))
     gram = KernelGram(X, gamma=0.5, cache_size=1.0)
-    assert gram.capacity(np.float32) == 2**20 // (4 * 4000)
-    assert gram.precision() == np.float32
+    assert gram.capacity(np.float32) == 2**20 // (4 * 4000) == 65
     computed = []
     meet = KernelBlocks.meet
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             KernelBlocks, "meet", lambda self, Z: computed.append(len(Z)) or meet(self, Z)
         )
-        for index in (np.arange(60), np.arange(30, 90), np.arange(30, 60), np.arange(30)):
-            kept, places = gram.fetch(index, np.float32)
-            np.testing.assert_allclose(
-                kept[places], kernel_matrix("rbf", X[index], X, gamma=0.5), atol=1e-5
-            )
-            assert len(kept) == 65
-    # The second request needs 30 new rows and evicts 25 of the first; the last finds 5 there.
-    assert computed == [60, 30, 25]
+        for index in (*[np.arange(60)] * 4, *[np.arange(60, 90)] * 4, np.arange(60)):
+            summed = gram.combine(np.ones(len(index)), index, np.float32)
+            K = kernel_matrix("rbf", X[index], X, gamma=0.5)
+            np.testing.assert_allclose(summed, K.sum(axis=0), atol=1e-4)
+    # Each is computed three times; 30 others take the places of the 25 that were kept longest.
+    assert computed == [60, 60, 60, 30, 30, 30, 25]
 
 
-def test_what_is_fetched_is_right_whatever_was_fetched_before(rng):
+@pytest.mark.parametrize("cache_size", [0.001, 0.5])
+def test_a_sum_of_rows_is_right_whatever_was_asked_for_before(cache_size, rng):
     X = rng.normal(size=(3000, 3))
-    gram = KernelGram(X, gamma=0.5, cache_size=0.5)
+    gram = KernelGram(X, gamma=0.5, cache_size=cache_size)  # for 0 or for 43 rows
     K = kernel_matrix("rbf", X, gamma=0.5)
     for _ in range(50):
-        index = rng.integers(60, size=40)  # with repetitions; 43 rows fit
-        kept, places = gram.fetch(index, np.float32)
-        np.testing.assert_allclose(kept[places], K[index], atol=1e-5)
+        index, weights = rng.permutation(60)[:40], rng.normal(size=40)
+        dtype = np.float32 if rng.random() < 0.9 else np.float64
+        summed = gram.combine(weights, index, dtype)
+        np.testing.assert_allclose(summed, weights @ K[index], atol=1e-4)
 
 
 def test_the_cache_bounds_the_memory(rng):
@@ -131,12 +184,20 @@ def test_regression_by_rounds(rng, monkeypatch):
 
 
 @pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
-def test_what_float32_cannot_tell_is_proved_in_float64(C, rng):
+def test_what_float32_cannot_tell_is_proved_in_float64(C, rng, monkeypatch):
     X, y = two_classes(rng, 1200, d=4, noise=0.1)
     X = 30.0 + X * [1.0, 1.0, 10.0, 0.1]  # far from the origin: squared lengths lose the distances
     gram = KernelGram(X, gamma=0.05, cache_size=1.0)
-    assert gram.precision() == np.float32
+    prepare, used = working_sets._Rounds.__init__, []
+
+    def begin_in_float32(self, *args):
+        prepare(self, *args)
+        used.append(self.dtype)
+        self.dtype = np.float32
+
+    monkeypatch.setattr(working_sets._Rounds, "__init__", begin_in_float32)
     machine = solve_dual(gram, y, C)
+    assert used == [np.float64]  # it would not have tried
     proof = certify(machine.alpha, machine.b, kernel_matrix("rbf", X, gamma=0.05), y, C)
     assert machine.converged
     assert proof.violation <= 1e-3 + 1e-7
@@ -230,7 +291,9 @@ def test_plain_and_compiled_loops_agree(rng):
         (add_rows, lambda out: (out[0], weights, table, places)),
         (add_long_rows, lambda out: (out[0], weights, table, places)),
         (sparse_products, lambda out: (*X[:3], table, out[:20])),
-        (store, lambda out: (table[:20], out, places[:20])),
+        (add_block, lambda out: (out[0], weights, table[:30])),
+        (add_block, lambda out: (out[0], weights, np.asfortranarray(table[:30]))),
+        (store, lambda out: (table[:20], out, np.where(places[:20] % 3, places[:20], -1))),
     ):
         made = [np.ones((50, 3000)), np.ones((50, 3000))]
         loop.plain(*make(made[0]))
