@@ -105,7 +105,8 @@ def test_doubt_reaches_every_variable_that_rounding_could_move(rng):
     ends = intercept_interval(r, up, low)
     rounds = working_sets._Rounds(gram, np.arange(2000), y, C, 1e-3)
     rounds.doubt = 0.05
-    for wrong in (rng.uniform(-0.05, 0.05, 2000), np.where(up, -0.05, 0.05), 0.05 * y, -0.05 * y):
+    apart = np.where(alpha > 0.0, 0.05, -0.05)  # the ends move one way, all others the other way
+    for wrong in (rng.uniform(-0.05, 0.05, 2000), apart, -apart):
         left_out = ~rounds._open(alpha, r + wrong)
         assert 500 < left_out.sum() <= np.sum(alpha == 0.0)
         assert np.all(r[left_out & up] < min(ends))
