@@ -99,7 +99,8 @@ def test_doubt_reaches_every_variable_that_rounding_could_move(rng):
     """Whatever r is wrong by within the doubt, who is left out has no loss and sets no end."""
     X, y = two_classes(rng, 2000, d=6)
     gram, C = KernelGram(X, gamma=0.1), np.ones(2000)
-    alpha = solve_dual(gram, y).alpha
+    with pytest.warns(ConvergenceWarning):
+        alpha = solve_dual(gram, y, max_iter=800).alpha  # some at 0 still violate something
     r = y - kernel_matrix("rbf", X, gamma=0.1) @ (alpha * y)
     up, low = movable(alpha, y, C)
     ends = intercept_interval(r, up, low)
@@ -108,7 +109,7 @@ def test_doubt_reaches_every_variable_that_rounding_could_move(rng):
     apart = np.where(alpha > 0.0, 0.05, -0.05)  # the ends move one way, all others the other way
     for wrong in (rng.uniform(-0.05, 0.05, 2000), apart, -apart):
         left_out = ~rounds._open(alpha, r + wrong)
-        assert 500 < left_out.sum() <= np.sum(alpha == 0.0)
+        assert 300 < left_out.sum() <= np.sum(alpha == 0.0)
         assert np.all(r[left_out & up] < min(ends))
         assert np.all(r[left_out & low] > max(ends))
 
