@@ -12,7 +12,7 @@ LINE = 16  # float32 that are read from memory together
 TILE = 2048  # columns that stay in the nearest cache while many rows are added to them
 
 
-@jit()
+@jit(nogil=True)
 def add_rows(total: Any, weights: Any, table: Any, places: Any) -> None:
     """Add Σ weights[k] table[places[k]] to ``total``, in place.
 
@@ -38,7 +38,7 @@ def _add_rows_in_numpy(total: Any, weights: Any, table: Any, places: Any) -> Non
 add_rows.plain = _add_rows_in_numpy  # numpy hides the loops that the compiler wants to see
 
 
-@jit()
+@jit(nogil=True)
 def sparse_products(data: Any, indices: Any, indptr: Any, panel: Any, out: Any) -> None:
     """Set out[i] to the products of sparse row i with the m columns of ``panel`` (d, m)."""
     for i in range(len(indptr) - 1):
@@ -47,7 +47,7 @@ def sparse_products(data: Any, indices: Any, indptr: Any, panel: Any, out: Any) 
         add_rows(out[i], data[row], panel, indices[row])
 
 
-@jit()
+@jit(nogil=True)
 def store(values: Any, kept: Any, places: Any) -> None:
     """Make row k of ``values`` the row places[k] of ``kept``, unless that is negative."""
     stay = np.flatnonzero(places >= 0)
@@ -57,7 +57,7 @@ def store(values: Any, kept: Any, places: Any) -> None:
                 kept[places[k], t] = values[k, t]
 
 
-@jit(fastmath={"reassoc", "contract"})  # sums in any order, so that the compiler makes vectors
+@jit(nogil=True, fastmath={"reassoc", "contract"})  # in any order, for vector instructions
 def add_block(total: Any, weights: Any, values: Any) -> None:
     """Add Σ weights[k] values[k] to ``total``, in place, for values that are in a near cache."""
     for t in range(total.size):
@@ -74,7 +74,7 @@ def _add_block_in_numpy(total: Any, weights: Any, values: Any) -> None:
 add_block.plain = _add_block_in_numpy
 
 
-@jit()
+@jit(nogil=True)
 def add_long_rows(total: Any, weights: Any, table: Any, places: Any) -> None:
     """Do as :func:`add_rows` for rows that are longer than a near cache."""
     for start in range(0, total.size, TILE):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from svmlab._gram_jit import add_block, add_long_rows, sparse_products, store
 from svmlab.kernels import KERNELS
 from svmlab.rows import dense, squared_norms, take, with_bias_column
+from svmlab.threads import check_jobs, share_out
 from svmlab.types import CSR, Indices, Matrix, Rows, Vector
 from svmlab.validation import check_choice, check_count, check_gram, check_positive, check_rows
 
@@ -134,15 +135,18 @@ class KernelBlocks:
         extended[:, -2], extended[:, -1] = first, second
         return extended
 
-    def meet(self, Z: Rows, first: int = 0) -> Iterator[tuple[slice, Floats]]:
-        """Yield K(z, x) for all rows z of Z and the fixed rows x from ``first`` on, part by part.
+    def meet(
+        self, Z: Rows, first: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[slice, Floats]]:
+        """Yield K(z, x) for all rows z of Z and the fixed rows x from first to stop, part by part.
 
         Z should have no more rows than ``block``.
         """
+        stop = self.n if stop is None else stop
         left = self._extended(dense(Z), self.kernel.shift(squared_norms(Z)), 1.0)
         panel = np.ascontiguousarray(left.T) if self.sparse else left
-        for start in range(first, self.n, TILE):
-            part = slice(start, min(start + TILE, self.n))
+        for start in range(first, stop, TILE):
+            part = slice(start, min(start + TILE, stop))
             values = (
                 self._sparse_products(part, panel) if self.sparse else self._fixed[part] @ left.T
             )
@@ -193,6 +197,7 @@ class KernelGram:
     X : (n, d) rows, dense or CSR
     kernel, gamma, degree, coef0 : see :func:`svmlab.kernels.kernel_matrix`
     cache_size : megabytes for rows that are kept
+    n_jobs : threads that compute rows; None is 1, −1 one a core
 
     >>> gram = KernelGram(np.array([[0.0], [1.0]]), "rbf", gamma=2.0)
     >>> gram.times(np.array([1.0, 0.0]), np.arange(2)).round(4)
@@ -208,8 +213,10 @@ class KernelGram:
         degree: int = 3,
         coef0: float = 1.0,
         cache_size: float = 200.0,
+        n_jobs: int | None = None,
     ) -> None:
         check_positive(cache_size=cache_size)
+        self.n_jobs = check_jobs(n_jobs)
         self.X = check_rows(X)
         self.n = self.X.shape[0]
         self.kernel = Kernel(kernel, gamma, degree, coef0)
@@ -237,10 +244,16 @@ class KernelGram:
         missing, weights = index[~there], weights[~there]
         self._make_room(missing[self._requests[missing] == KEEP_AFTER])
         self._requests[missing] += 1
-        places = self._place[missing]
-        for rows, columns, values in self._parts(missing, dtype):
-            add_block(total[columns], weights[rows], values)
-            store(values, self._kept[:, columns], places[rows])
+        places, blocks = self._place[missing], self._all_blocks(dtype)
+
+        def add_columns(first: int, stop: int) -> None:
+            for start in range(0, len(missing), blocks.block):
+                rows = slice(start, start + blocks.block)
+                for columns, values in blocks.meet(take(self.X, missing[rows]), first, stop):
+                    add_block(total[columns], weights[rows], values)
+                    store(values, self._kept[:, columns], places[rows])
+
+        share_out(add_columns, self.n, TILE, self.n_jobs)
         return total
 
     def _forget(self, dtype: type[np.floating[Any]]) -> None:
@@ -311,17 +324,11 @@ class KernelGram:
         entries[order] = total
         return np.asarray(entries[wanted])
 
-    def _parts(
-        self, index: Indices, dtype: type[np.floating[Any]]
-    ) -> Iterator[tuple[slice, slice, Floats]]:
-        """Yield the rows at ``index`` in blocks: which rows, which columns, the values."""
+    def _all_blocks(self, dtype: type[np.floating[Any]]) -> KernelBlocks:
+        """Return all rows, ready to meet others in a precision."""
         if dtype not in self._blocks:
             self._blocks[dtype] = KernelBlocks(self.X, self.kernel, dtype, self._form)
-        blocks = self._blocks[dtype]
-        for start in range(0, len(index), blocks.block):
-            rows = slice(start, start + blocks.block)
-            for columns, values in blocks.meet(take(self.X, index[rows])):
-                yield rows, columns, values
+        return self._blocks[dtype]
 
 
 Gram = WholeGram | KernelGram
@@ -342,11 +349,15 @@ def whole(K: Matrix | KernelGram) -> Matrix:
 
 
 def kernel_scores(
-    X: Rows, support_vectors: Rows, dual_coef: Matrix, kernel: Kernel | None = None
+    X: Rows,
+    support_vectors: Rows,
+    dual_coef: Matrix,
+    kernel: Kernel | None = None,
+    n_jobs: int | None = None,
 ) -> Matrix:
     """Return Σ dual_coef[m, i] K(xᵢ, x) for each row x and each machine m, in blocks (C10, C14).
 
-    The memory beside X and the answer is that of the support vectors and of one block.
+    The memory beside X and the answer is that of the support vectors and of one block a thread.
 
     >>> kernel_scores(np.array([[3.0]]), np.array([[1.0]]), np.array([[2.0]]), Kernel("linear"))
     array([[6.]])
@@ -354,10 +365,14 @@ def kernel_scores(
     n, scores = X.shape[0], np.zeros((X.shape[0], len(dual_coef)))
     form = _form(n * support_vectors.shape[0] // BLOCK)
     blocks = KernelBlocks(support_vectors, kernel or Kernel(), np.float64, form)
-    for start in range(0, n, blocks.block):
-        rows = np.arange(start, min(start + blocks.block, n))
-        for part, values in blocks.meet(take(X, rows)):
-            scores[rows] += values @ dual_coef[:, part].T
+
+    def score(first: int, stop: int) -> None:
+        for start in range(first, stop, blocks.block):
+            rows = np.arange(start, min(start + blocks.block, stop))
+            for part, values in blocks.meet(take(X, rows)):
+                scores[rows] += values @ dual_coef[:, part].T
+
+    share_out(score, n, blocks.block, check_jobs(n_jobs))
     return scores
 
 

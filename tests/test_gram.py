@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
 
@@ -122,7 +123,9 @@ def test_what_is_asked_for_again_and_again_is_kept(rng):
     meet = KernelBlocks.meet
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            KernelBlocks, "meet", lambda self, Z: computed.append(len(Z)) or meet(self, Z)
+            KernelBlocks,
+            "meet",
+            lambda self, Z, *part: computed.append(len(Z)) or meet(self, Z, *part),
         )
         for index in (*[np.arange(60)] * 4, *[np.arange(60, 90)] * 4, np.arange(60)):
             summed = gram.combine(np.ones(len(index)), index, np.float32)
@@ -354,6 +357,37 @@ def test_the_number_of_threads_does_not_change_the_machine(machine):
             again = SVC(gamma=0.3, C=2.0, tol=1e-4).fit(X, y)
         agree(fitted, again, X)
         np.testing.assert_array_equal(fitted.support_, again.support_)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_more_jobs_give_the_same_machine_to_the_last_bit(form, rng):
+    X, rows = rows_in(form, rng, 3000)
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=3000) > 0, 1.0, -1.0)
+    rows = X if form == "dense" else sparse.csr_matrix(X)
+    one, three = (SVC(gamma=0.01, n_jobs=n_jobs).fit(rows, y) for n_jobs in (None, 3))
+    np.testing.assert_array_equal(one.support_, three.support_)
+    np.testing.assert_array_equal(one.dual_coef_, three.dual_coef_)
+    np.testing.assert_array_equal(one.decision_function(rows), three.decision_function(rows))
+
+
+def test_jobs_work_in_threads_of_their_own(rng, monkeypatch):
+    X, y = two_classes(rng, 3000)
+    at_work = set()
+    meet, together = KernelBlocks.meet, threading.Barrier(2, timeout=60.0)
+
+    def watched(self, *args):
+        at_work.add(threading.current_thread())
+        together.wait()  # nobody goes on alone
+        return meet(self, *args)
+
+    monkeypatch.setattr(KernelBlocks, "meet", watched)
+    KernelGram(X, n_jobs=2).combine(np.ones(1), np.arange(1), np.float32)
+    assert len(at_work) == 2
+    assert threading.main_thread() not in at_work
+    monkeypatch.undo()
+    for n_jobs in (0, -2, 1.5, True):
+        with pytest.raises(ValueError, match="n_jobs must be"):
+            SVC(n_jobs=n_jobs).fit(X, y)
 
 
 ENDLESS = """

@@ -25,6 +25,7 @@ class KernelMachine(SparseAware):
     gamma: float | str
     coef0: float
     cache_size: float = 200.0
+    n_jobs: int | None = None
     gamma_: float
     support_: Indices
     support_vectors_: Any
@@ -61,7 +62,8 @@ class KernelMachine(SparseAware):
             return self._given_gram(examples.X, examples.X)
         rows = check_rows(examples.X)
         self.gamma_ = kernel_width(self.gamma, rows, examples.weights)
-        return KernelGram(rows, **self._named()._asdict(), cache_size=self.cache_size)
+        kernel = self._named()._asdict()
+        return KernelGram(rows, **kernel, cache_size=self.cache_size, n_jobs=self.n_jobs)
 
     def _named(self) -> Kernel:
         return Kernel(str(self.kernel), self.gamma_, self.degree, self.coef0)
@@ -99,9 +101,8 @@ class KernelMachine(SparseAware):
         if self.kernel == "precomputed" or callable(self.kernel):
             return self._given_scores(X) + self.intercept_
         vectors = check_rows(self.support_vectors_)
-        return (
-            kernel_scores(check_rows(X), vectors, self.dual_coef_, self._named()) + self.intercept_
-        )
+        scores = kernel_scores(check_rows(X), vectors, self.dual_coef_, self._named(), self.n_jobs)
+        return scores + self.intercept_
 
     def _given_scores(self, X: Any) -> Matrix:
         """Return f without its intercept for a kernel that is not ours, in blocks of rows."""

@@ -111,6 +111,8 @@ class SVR(RegularizedRegression):
     epsilon : half the width of the tube
     cache_size : megabytes for rows of the Gram matrix, which is never formed as a whole
     max_iter : steps at most, −1 for no limit
+    n_jobs : threads that compute kernel values, also to predict; None is 1, −1 one a core. The
+        answer does not depend on it
 
     >>> X, y = [[-1.0], [1.0]], [-3.0, 3.0]
     >>> machine = SVR(kernel="linear", C=10.0, epsilon=1.0, tol=1e-9).fit(X, y)
@@ -132,6 +134,7 @@ class SVR(RegularizedRegression):
         epsilon: float = 0.1,
         cache_size: float = 200,
         max_iter: int = -1,
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -142,3 +145,4 @@ class SVR(RegularizedRegression):
         self.epsilon = epsilon
         self.cache_size = cache_size
         self.max_iter = max_iter
+        self.n_jobs = n_jobs

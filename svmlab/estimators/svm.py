@@ -45,6 +45,8 @@ class SVC(KernelMachine, ScoringClassifier):
     class_weight : None, dict or ``"balanced"`` (eq-class-weight): multiplies C. S5's costs C/N± are
         ``"balanced"`` with 2C/n for C
     max_iter : steps at most, −1 for no limit
+    n_jobs : threads that compute kernel values, also to predict; None is 1, −1 one a core. The
+        answer does not depend on it
 
     Attributes
     ----------
@@ -77,6 +79,7 @@ class SVC(KernelMachine, ScoringClassifier):
         cache_size: float = 200,
         class_weight: Any = None,
         max_iter: int = -1,
+        n_jobs: int | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -87,6 +90,7 @@ class SVC(KernelMachine, ScoringClassifier):
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.max_iter = max_iter
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on the rows of X (or a Gram matrix) with labels y and weights, 0 or above."""
