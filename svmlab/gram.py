@@ -172,7 +172,7 @@ class WholeGram:
         add_long_rows(total, weights, self.K, index)
         return total
 
-    def block(self, index: Indices) -> Matrix:
+    def block(self, index: Indices, dtype: type[np.floating[Any]] = np.float64) -> Matrix:
         """Return the values of some examples with each other."""
         return self.K[np.ix_(index, index)]
 
@@ -274,10 +274,10 @@ class KernelGram:
         self._requests[evicted[evicted >= 0]] = 0
         self._owner[places], self._place[index] = index, places
 
-    def block(self, index: Indices) -> Matrix:
-        """Return the values of some examples with each other, in float64."""
+    def block(self, index: Indices, dtype: type[np.floating[Any]] = np.float64) -> Matrix:
+        """Return the values of some examples with each other, computed in a precision."""
         X, m = take(self.X, index), len(index)
-        blocks = KernelBlocks(X, self.kernel, np.float64, self._form)
+        blocks = KernelBlocks(X, self.kernel, dtype, self._form)
         K = np.empty((m, m))
         step = m if m <= SMALL else blocks.block
         for start in range(0, m, step):

@@ -132,7 +132,7 @@ class _Rounds:
     ) -> int:
         """Do one round, in place; return the number of steps."""
         chosen = self.chosen = self._choose(alpha, r)
-        K = self.gram.block(self.rows[chosen])
+        K = self.gram.block(self.rows[chosen], self.dtype)
         y, C, inner = self.y[chosen], self.C[chosen], alpha[chosen]
         enough = max(0.5 * tol, INNER_SHARE * violation)
         limit = min(limit, STEPS_A_VARIABLE * len(chosen))
