@@ -86,9 +86,7 @@ def intercept_interval(r: Vector, up: Mask, low: Mask) -> tuple[float, float]:
     >>> intercept_interval(np.array([1.0, -1.0]), np.array([True, False]), np.array([False, True]))
     (1.0, -1.0)
     """
-    highest = r[up].max() if up.any() else -np.inf
-    lowest = r[low].min() if low.any() else np.inf
-    return float(highest), float(lowest)
+    return float(np.where(up, r, -np.inf).max()), float(np.where(low, r, np.inf).min())
 
 
 def intercept(r: Vector, alpha: Vector, C: float | Vector, up: Mask, low: Mask) -> float:

@@ -24,7 +24,7 @@ from svmlab.validation import check_choice, check_count, check_gram, check_posit
 MEGABYTE = 2**20
 KEEP_AFTER = 2  # requests that are answered before a row is worth its place in memory
 BLOCK = 128  # rows whose kernel values are computed together
-SMALL = 384  # rows that meet each other all at once
+SMALL = 640  # rows that meet each other all at once
 TILE = 1024  # examples that they meet at a time: a block by a tile fits into a near cache
 PANEL = 2**18  # entries of the dense panel that sparse rows are multiplied with
 DENSE_SHARE = 0.25  # sparse rows with more than that stored are faster as dense ones
@@ -278,10 +278,11 @@ class KernelGram:
         """Return the values of some examples with each other, computed in a precision."""
         X, m = take(self.X, index), len(index)
         blocks = KernelBlocks(X, self.kernel, dtype, self._form)
+        if m <= SMALL:
+            return np.asarray(next(blocks.meet(X))[1].T, np.float64)
         K = np.empty((m, m))
-        step = m if m <= SMALL else blocks.block
-        for start in range(0, m, step):
-            rows = slice(start, min(start + step, m))
+        for start in range(0, m, blocks.block):
+            rows = slice(start, min(start + blocks.block, m))
             for columns, values in blocks.meet(take(X, np.arange(rows.start, rows.stop)), start):
                 K[rows, columns] = values
                 K[columns, rows] = values.T
