@@ -154,7 +154,9 @@ class _Tables:
 
 
 def _tests(places: list[str]) -> list[nodes.Node]:
-    return [nodes.inline("", place.replace("::", " "), classes=["test"]) for place in places]
+    # a name may break after each of its words
+    shown = [place.replace("::", " ").replace("_", "_\u200b") for place in places]
+    return [nodes.inline("", place, classes=["test"]) for place in shown]
 
 
 def _lines(parts: list[nodes.Node]) -> list[nodes.Node]:
