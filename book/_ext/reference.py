@@ -66,12 +66,12 @@ def list_entries(
 ) -> None:
     """Turn the sections into definition lists."""
     found: list[str] = []
-    inside = False
+    inside, section = False, ""
     for k, line in enumerate(lines):
         following = lines[k + 1] if k + 1 < len(lines) else ""
         if line in SECTIONS and set(following) == {"-"}:
             found += ["", f".. rubric:: {line}", ""]
-            inside = line != "Notes"
+            inside, section = line != "Notes", line
         elif found and set(line) == {"-"} and lines[k - 1] in SECTIONS:
             continue
         elif inside and line and not line.startswith(" "):
@@ -80,6 +80,9 @@ def list_entries(
                 found += ["", line]
                 continue
             term, _, text = line.partition(" : ")
+            if section == "Returns" and not text and " " in term:  # words, no name
+                found.append(line)
+                continue
             term = term.replace("`", "")
             if text and SENTENCE.match(following) and ": " not in text:
                 text += ":"  # the type, before a sentence of its own
