@@ -90,22 +90,24 @@ def draw(rows: list[Row], path: Path) -> None:
     from matplotlib.figure import Figure
 
     from svmlab.plotting import save_figure
+    from svmlab.plotting.style import INK, add_legend
 
-    figure = Figure(figsize=(11.0, 6.4), layout="constrained")
-    grid = figure.subplots(2, 3)
+    figure = Figure(figsize=(11.0, 7.0), layout="constrained")
     panels = [("n", "n", "seconds"), ("n", "n", "peak MB"), ("C", "C", "seconds")]
-    for line, kind in zip(grid, KINDS, strict=True):
+    for part, kind in zip(figure.subfigures(2, 1, hspace=0.04), KINDS, strict=True):
+        part.suptitle(f"{kind} machines (synthetic data)", color=INK, fontsize=11)
+        line = part.subplots(1, 3)
         for ax, (over, x, y) in zip(line, panels, strict=True):
             of_panel = [row for row in rows if row["kind"] == kind and row["over"] == over]
             plot_growth(ax, of_panel, x, y)
-            ax.set_title(f"{kind} machines (synthetic data)", fontsize=10)
+        add_legend(line[0], below=part)
     path.parent.mkdir(parents=True, exist_ok=True)
     save_figure(figure, path)
 
 
 def plot_growth(ax: Any, rows: list[Row], x: str, y: str) -> Any:
     """Draw one line a solver on logarithmic scales; what has no figure is left out."""
-    from svmlab.plotting.style import COLOURS, DASHES, MARKERS, add_legend, axes_or_new
+    from svmlab.plotting.style import COLOURS, DASHES, MARKERS, axes_or_new, label_plainly
 
     ax = axes_or_new(ax)
     for k, solver in enumerate(dict.fromkeys(row["solver"] for row in rows)):
@@ -126,7 +128,8 @@ def plot_growth(ax: Any, rows: list[Row], x: str, y: str) -> Any:
     ax.set_yscale("log")
     ax.set_xlabel("rows" if x == "n" else x)
     ax.set_ylabel(y)
-    add_legend(ax)
+    for axis in (ax.xaxis, ax.yaxis) if x == "n" else (ax.yaxis,):
+        label_plainly(axis)
     return ax
 
 

@@ -15,7 +15,7 @@ def best_row(scores: Any, row: Any, code: int, curvature: float, cost: float, ne
 
     .. math::
         a_c = C\,[c = y] - \frac{\max(0,\ u_c - \psi)}{\|x\|^2},\qquad
-        u_c = f_c(x) + [c \ne y] + \|x\|^2 (C\,[c = y] - a_c^{old}),\qquad
+        u_c = f_c(x) + [c \ne y] + \|x\|^2 (C\,[c = y] - a_c^{\text{old}}),\qquad
         \sum_c \max(0,\ u_c - \psi) = C \|x\|^2  \tag{eq-multiclass-step}
 
     ψ is first taken over all u, then over those above it, until these stay the same: it only

@@ -60,7 +60,7 @@ def minimise(K, y, C, alpha, r, tol, max_iter):  # type: ignore[no-untyped-def]
 def select_pair(r, up, low, K, diagonal):  # type: ignore[no-untyped-def]
     r"""Return i with the largest r in I_up, the j in I_low that gains most, and the violation (B4).
 
-    .. math:: j = \arg\max_{j \in I_{low},\ r_j < r_i}
+    .. math:: j = \arg\max_{j \in I_{\text{low}},\ r_j < r_i}
         \frac{(r_i - r_j)^2}{K_{ii} + K_{jj} - 2K_{ij}}  \tag{eq-smo-gain}
     """
     i = highest(r, up)

@@ -134,7 +134,7 @@ def complementarity_violation(
 def kkt_violation(alpha: Vector, K: Matrix, y: Vector, C: float | Vector) -> float:
     r"""Return by how much the conditions on α overlap, whatever b is; ≤ 0 at the optimum (B3).
 
-    .. math:: v = \max_{I_{up}} r_i - \min_{I_{low}} r_i  \tag{eq-violation}
+    .. math:: v = \max_{I_{\text{up}}} r_i - \min_{I_{\text{low}}} r_i  \tag{eq-violation}
 
     It is the largest v for which some pair can still move; SMO stops when it is below ``tol``.
 

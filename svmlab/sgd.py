@@ -74,7 +74,8 @@ def calibrate_rate(
 ) -> float:
     r"""Choose the first rate η₀ by trying several on a subsample for one epoch (M11).
 
-    .. math:: \eta_0 = \arg\min_{c\,\eta_{typ}} F_A(w_c),\qquad c \in \{100, 10, 1, 0.1, 0.01\}
+    .. math:: \eta_0 = \arg\min_{c\,\eta_{\text{typ}}} F_A(w_c),\qquad
+        c \in \{100, 10, 1, 0.1, 0.01\}
         \tag{eq-calibration}
 
     w_c are the weights after one pass over the subsample A, and η_typ is :func:`typical_rate`.

@@ -40,8 +40,8 @@ def bounds(alpha_i: float, alpha_j: float, y_i: float, y_j: float, C: float) -> 
     r"""Return the ends of the line on which α_j may move while α_i stays in its box too (B5).
 
     .. math::
-        y_i \ne y_j:\ & L = \max(0, \alpha_j - \alpha_i),\ & H = \min(C, C + \alpha_j - \alpha_i)\\
-        y_i = y_j:\ & L = \max(0, \alpha_i + \alpha_j - C),\ & H = \min(C, \alpha_i + \alpha_j)
+        y_i \ne y_j:\ & L = \max(0, \alpha_j - \alpha_i), && H = \min(C, C + \alpha_j - \alpha_i)\\
+        y_i = y_j:\ & L = \max(0, \alpha_i + \alpha_j - C), && H = \min(C, \alpha_i + \alpha_j)
         \tag{eq-smo-bounds}
 
     >>> bounds(0.2, 0.5, 1.0, -1.0, 1.0), bounds(0.75, 0.5, 1.0, 1.0, 1.0)
@@ -80,7 +80,8 @@ def new_alpha_j(
     r"""Return the α_j that is best on its line, for η < 0 (B6).
 
     .. math::
-        \alpha_j^{new} = \operatorname{clip}\bigl(\alpha_j - y_j (E_i - E_j)/\eta,\ L,\ H\bigr)
+        \alpha_j^{\text{new}} =
+        \operatorname{clip}\bigl(\alpha_j - y_j (E_i - E_j)/\eta,\ L,\ H\bigr)
         \tag{eq-smo-alpha-j}
 
     >>> new_alpha_j(0.0, -1.0, -1.0, 1.0, -2.0, 0.0, 5.0)
@@ -94,7 +95,8 @@ def new_alpha_i(
 ) -> float:
     r"""Return the α_i that keeps Σ αy = 0 after α_j has moved (B7).
 
-    .. math:: \alpha_i^{new} = \alpha_i + y_i y_j (\alpha_j - \alpha_j^{new})  \tag{eq-smo-alpha-i}
+    .. math:: \alpha_i^{\text{new}} = \alpha_i + y_i y_j (\alpha_j - \alpha_j^{\text{new}})
+        \tag{eq-smo-alpha-i}
 
     >>> new_alpha_i(0.0, 0.0, 1.0, 1.0, -1.0)
     1.0

@@ -55,8 +55,8 @@ def soft_margin_bound(m: int, lam: float, rho: float, best: float) -> float:
     r"""Bound the expected hinge risk of the soft SVM λ‖w‖² + mean hinge, no bias (G3).
 
     .. math::
-        \mathbb E\, L_{0/1}(w_S) \le \mathbb E\, L_{hinge}(w_S) \le
-        \inf_u \left[ L_{hinge}(u) + \lambda\|u\|^2 \right] + \frac{2\rho^2}{\lambda m}
+        \mathbb E\, L_{0/1}(w_S) \le \mathbb E\, L_{\text{hinge}}(w_S) \le
+        \inf_u \left[ L_{\text{hinge}}(u) + \lambda\|u\|^2 \right] + \frac{2\rho^2}{\lambda m}
         \tag{eq-soft-bound}
 
     It holds when ‖x‖ ≤ ρ almost surely. ``best`` is the first term, a property of the documents.
@@ -87,7 +87,7 @@ def soft_margin_excess(m: int, rho: float, B: float) -> float:
     r"""Return what the bound adds to the best hinge risk of ‖u‖ ≤ B at the best λ (G3).
 
     .. math::
-        \mathbb E\, L_{hinge}(w_S) - \inf_{\|u\| \le B} L_{hinge}(u) \le
+        \mathbb E\, L_{\text{hinge}}(w_S) - \inf_{\|u\| \le B} L_{\text{hinge}}(u) \le
         \sqrt{\frac{8\rho^2B^2}{m}}  \tag{eq-soft-excess}
 
     >>> soft_margin_excess(800, rho=1.0, B=2.0)

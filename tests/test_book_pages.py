@@ -105,7 +105,9 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 def settle(tab: Tab) -> None:
     """Wait until formulas are set."""
-    tab.page.wait_for_function("!window.MathJax || MathJax.startup.promise.then(() => true)")
+    # Where the machine is busy, the page has the settings of MathJax before MathJax itself.
+    ready = "!window.MathJax || MathJax.startup?.promise?.then(() => true)"
+    tab.page.wait_for_function(ready)
     tab.page.wait_for_timeout(50)  # what waits for the formulas too
 
 

@@ -137,7 +137,7 @@ class _Tables:
         return make_refnode(self.app.builder, self.page, page, anchor, nodes.Text(title))
 
     def _function(self, name: str) -> nodes.Node:
-        text = nodes.literal("", name.removeprefix("svmlab."))
+        text = nodes.literal("", _breakable(name.removeprefix("svmlab.")))
         return self._resolved("py", "obj", name, text, f"the API reference lacks {name}")
 
     def _equation(self, label: str) -> nodes.Node:
@@ -154,7 +154,13 @@ class _Tables:
 
 
 def _tests(places: list[str]) -> list[nodes.Node]:
-    return [nodes.inline("", place.replace("::", " "), classes=["test"]) for place in places]
+    shown = [_breakable(place.replace("::", " ")) for place in places]
+    return [nodes.inline("", place, classes=["test"]) for place in shown]
+
+
+def _breakable(name: str) -> str:
+    """Let a long name break after each of its words."""
+    return name.replace("_", "_\u200b").replace(".", ".\u200b")
 
 
 def _lines(parts: list[nodes.Node]) -> list[nodes.Node]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from listings import for_readers
 from myst_nb.core.read import read_myst_markdown_notebook
 from sphinx.application import Sphinx
 
@@ -109,7 +110,7 @@ def _source(title: str, options: dict[str, str], body: list[str]) -> list[str]:
         lines = lines[: _line_with(end, lines) + 1]
     if span := options.get("lines"):  # "13-": from there on
         lines = lines[int(span.removesuffix("-")) - 1 :]
-    return ["```python", textwrap.dedent("\n".join(lines)).rstrip(), "```"]
+    return ["```python", for_readers(textwrap.dedent("\n".join(lines))).rstrip(), "```"]
 
 
 def _line_with(text: str, lines: list[str]) -> int:

@@ -17,7 +17,7 @@ from sphinx.ext.autodoc import FunctionDocumenter
 from svmlab._jit import Jitted
 from svmlab.lecture_map import IDS
 
-CITED = re.compile(r"\((eq-[a-z0-9-]+)\)")
+CITED = re.compile(r"\((eq-[a-z0-9-]+)\)|(?<![\w`({-])(eq-[a-z0-9-]*[a-z0-9])")
 RESULT = re.compile(r"\b[SCMGB]\d{1,2}\b")
 RESULTS = re.compile(r"\([SCMGB]\d[^()]*\)")
 TAG = re.compile(r"\s*\\tag\{(eq-[a-z0-9-]+)\}")
@@ -48,9 +48,13 @@ def link_names(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
     """Link the lecture results of the first sentence, and equations named in the text."""
     for k, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
-            lines[k] = in_prose(lambda part: CITED.sub(r":eq:`\1`", part), line)
+            lines[k] = in_prose(lambda part: CITED.sub(_to_equation, part), line)
     for k, line in enumerate(lines[: lines.index("") if "" in lines else len(lines)]):
         lines[k] = RESULTS.sub(lambda group: RESULT.sub(_to_map, group[0]), line)
+
+
+def _to_equation(match: re.Match[str]) -> str:
+    return f":eq:`{match[1] or match[2]}`"
 
 
 def _to_map(match: re.Match[str]) -> str:
@@ -62,12 +66,12 @@ def list_entries(
 ) -> None:
     """Turn the sections into definition lists."""
     found: list[str] = []
-    inside = False
+    inside, section = False, ""
     for k, line in enumerate(lines):
         following = lines[k + 1] if k + 1 < len(lines) else ""
         if line in SECTIONS and set(following) == {"-"}:
             found += ["", f".. rubric:: {line}", ""]
-            inside = line != "Notes"
+            inside, section = line != "Notes", line
         elif found and set(line) == {"-"} and lines[k - 1] in SECTIONS:
             continue
         elif inside and line and not line.startswith(" "):
@@ -76,6 +80,9 @@ def list_entries(
                 found += ["", line]
                 continue
             term, _, text = line.partition(" : ")
+            if section == "Returns" and not text and " " in term:  # words, no name
+                found.append(line)
+                continue
             term = term.replace("`", "")
             if text and SENTENCE.match(following) and ": " not in text:
                 text += ":"  # the type, before a sentence of its own

@@ -1,4 +1,4 @@
-"""Keep the comma after a formula on the line of the formula.
+"""Keep the comma after a formula on the line of the formula, and the % with its number.
 
 A browser may break a line on either side of a formula, even before a full stop.
 """
@@ -12,6 +12,8 @@ from sphinx.application import Sphinx
 
 AFTER = re.compile(r"[^\s—–]{1,6}(?=\s|$)")  # ".", "),", "-th"
 BEFORE = re.compile(r"[(\[“‘]+$")
+LITERAL = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
+PER_CENT = re.compile(r"(?<=\d) %")
 
 
 def keep_together(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -29,6 +31,9 @@ def keep_together(app: Sphinx, doctree: nodes.document, page: str) -> None:
             parent[k - 1] = nodes.Text(before[: match.start()])
         if len(tied) > 1:
             parent[k] = nodes.inline("", "", *tied, classes=["unbroken"])
+    for text in list(doctree.findall(nodes.Text)):
+        if PER_CENT.search(text) and not isinstance(text.parent, LITERAL):
+            text.parent.replace(text, nodes.Text(PER_CENT.sub("\u00a0%", text)))
 
 
 def _text(parent: nodes.Element, k: int) -> str:

@@ -143,8 +143,9 @@ def out_of_bag_errors(
 ) -> Vector:
     r"""Return the error of the first 1, ..., M rules on examples outside their bags (G8).
 
-    .. math:: \hat h_{oob}(x_i) = \arg\max_k \sum_{j:\, i \notin \tilde S^j} [\hat h^j(x_i) = k],
-        \qquad \frac{1}{|I|} \sum_{i \in I} [\hat h_{oob}(x_i) \ne y_i]  \tag{eq-out-of-bag}
+    .. math:: \hat h_{\text{oob}}(x_i)
+        = \arg\max_k \sum_{j:\, i \notin \tilde S^j} [\hat h^j(x_i) = k],
+        \qquad \frac{1}{|I|} \sum_{i \in I} [\hat h_{\text{oob}}(x_i) \ne y_i]  \tag{eq-out-of-bag}
 
     I are the examples outside at least one bag. For real targets the mean replaces the vote and
     the squared error the mistake.

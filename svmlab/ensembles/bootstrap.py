@@ -22,7 +22,7 @@ class Interval(NamedTuple):
 def bootstrap_rows(weights: Vector, rng: np.random.Generator) -> Indices:
     r"""Draw the rows of one bootstrap sample, with replacement (G7).
 
-    .. math:: \tilde X_1, \dots, \tilde X_m \overset{iid}{\sim} P_m
+    .. math:: \tilde X_1, \dots, \tilde X_m \overset{\text{iid}}{\sim} P_m
         = \frac1m \sum_{i=1}^m \delta_{X_i}  \tag{eq-bootstrap}
 
     Weights count repetitions: row i is drawn in proportion to its weight, and there are as many

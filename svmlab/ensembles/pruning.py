@@ -83,8 +83,9 @@ def chi_square_tail(x: float, degrees: int) -> float:
 def f_test(between: float, within: float, n: float) -> float:
     r"""Return the p-value of equal means on both sides of a split (G6).
 
-    .. math:: F = \frac{(n - 2)\, SS_{between}}{SS_{within}} \sim F(1, n - 2), \qquad
-        P = I_{SS_{within} / (SS_{within} + SS_{between})}\big(\tfrac{n-2}{2}, \tfrac12\big)
+    .. math:: F = \frac{(n - 2)\, SS_{\text{between}}}{SS_{\text{within}}} \sim F(1, n - 2), \qquad
+        P = I_{SS_{\text{within}} / (SS_{\text{within}} + SS_{\text{between}})}
+        \big(\tfrac{n-2}{2}, \tfrac12\big)
         \tag{eq-f-test}
 
     >>> round(f_test(6.0, 12.0, 8), 6)

@@ -120,7 +120,8 @@ class KernelMachine(SparseAware):
 def kernel_width(gamma: float | str, X: Rows, weights: Vector) -> float:
     r"""Return γ for scikit-learn's ``"scale"`` and ``"auto"``, or the number itself (C12).
 
-    .. math:: \gamma_{scale} = \frac{1}{d \operatorname{Var}(X)},\qquad \gamma_{auto} = \frac1d
+    .. math:: \gamma_{\text{scale}} = \frac{1}{d \operatorname{Var}(X)},\qquad
+        \gamma_{\text{auto}} = \frac1d
         \tag{eq-gamma-scale}
 
     The variance runs over all entries of X, each row counted by its weight.

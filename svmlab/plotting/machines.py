@@ -218,6 +218,8 @@ def _with_room(X: Matrix, order: Indices) -> list[int]:
 
 
 def _ring(ax: Axes, X: Matrix, label: str = "support vectors") -> None:
+    if not len(X):  # nothing for the legend to explain
+        return
     ax.scatter(
         X[:, 0],
         X[:, 1],

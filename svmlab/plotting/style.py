@@ -8,7 +8,9 @@ from typing import IO, Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure, FigureBase
+from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from svmlab.types import Matrix
@@ -45,8 +47,10 @@ def axes_or_new(ax: Axes | None, projection: str | None = None) -> Axes:
     return ax
 
 
-def add_legend(ax: Axes, **options: Any) -> None:
+def add_legend(ax: Axes, *, below: FigureBase | None = None, **options: Any) -> None:
     """Draw a legend without a frame, if there is anything to explain.
+
+    With ``below`` it stands under the panels of that figure, which all draw the same lines.
 
     >>> ax = Figure().subplots()
     >>> add_legend(ax)
@@ -54,8 +58,26 @@ def add_legend(ax: Axes, **options: Any) -> None:
     True
     """
     handles, labels = ax.get_legend_handles_labels()
-    if handles:
-        ax.legend(handles, labels, frameon=False, labelcolor=INK, fontsize=9, **options)
+    options = {"frameon": False, "labelcolor": INK, "fontsize": 9} | options
+    if handles and below is None:
+        ax.legend(handles, labels, **options)
+    elif handles and below is not None:
+        below.legend(handles, labels, loc="outside lower center", ncols=len(labels), **options)
+
+
+def label_plainly(axis: Axis) -> None:
+    """Label a logarithmic axis with plain numbers: powers of ten, and 2 and 5 where they are few.
+
+    >>> ax = Figure().subplots()
+    >>> _ = ax.semilogy([1, 2], [150, 600])
+    >>> label_plainly(ax.yaxis)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['100', '200', '500']
+    """
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter("{x:,g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def scatter_classes(ax: Any, X: Matrix, y: ArrayLike) -> None:
