@@ -6,6 +6,7 @@ Solvers that visit one row at a time read both through :class:`RowArrays`, witho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,8 @@ from svmlab.types import CSR, Entries, Indices, Matrix, Rows, Vector
 
 PLAIN_BELOW = 100_000  # entries read: fewer take less time than it takes to load compiled code
 NUMPY_BELOW = 200_000  # stored entries that numpy multiplies and adds up fast enough
+ANY_ORDER = {"contract", "nsz", "reassoc"}  # a sum whose terms need not wait for each other
 ENTRIES_AT_A_TIME = 20_000_000  # a tenth of a second: then Python can notice Ctrl-C
-SHUFFLE_ALL_BELOW = 4096  # rows that fit into a cache are as fast in any order
-BLOCK, GROUP = 32, 1024  # neighbours in memory, and rows that are mixed
 
 
 class RowArrays(NamedTuple):
@@ -85,7 +85,7 @@ def entries_of(rows: RowArrays, i: int) -> tuple[Entries, NDArray[np.unsignedint
     return rows.data[start:stop], rows.indices[first : first + stop - start]
 
 
-@jit(nogil=True)
+@jit(nogil=True, fastmath=ANY_ORDER)
 def row_dot(rows: RowArrays, i: int, v: Vector) -> float:
     """Return x_i · v, touching the entries of the row only."""
     x, columns = entries_of(rows, i)
@@ -176,7 +176,7 @@ def weighted_sum(rows: RowArrays, v: Vector, out: Vector) -> None:
             row_add(out, v[i], rows, i)
 
 
-@jit(nogil=True)
+@jit(nogil=True, fastmath=ANY_ORDER)
 def all_squares(rows: RowArrays, out: Vector) -> None:
     """Write ‖x_i‖² to ``out`` for every row."""
     for i in range(len(out)):
@@ -190,20 +190,16 @@ def all_squares(rows: RowArrays, out: Vector) -> None:
 def shuffled(n: int, rng: np.random.Generator) -> Indices:
     """Return 0, …, n − 1 in random order; where n is large, one that memory can follow (M11).
 
-    Reading rows all over a large memory takes longer than computing with them. So blocks of 32
-    neighbours are shuffled, and then the rows of each 32 blocks that came to stand together: what
-    follows each other comes from 32 places of the data, wherever a sorted file has its classes.
+    Reading rows all over a large memory takes longer than computing with them. So not rows are
+    shuffled but blocks of √n/16 neighbours. There are still 16√n of them to mix: even if the file
+    is sorted by class, a class is all over the order.
 
     >>> shuffled(5, np.random.default_rng(0))
     array([2, 4, 3, 0, 1])
     """
-    if n < SHUFFLE_ALL_BELOW:
-        return rng.permutation(n)
-    blocks = BLOCK * rng.permutation(-(-n // BLOCK))
-    order = (blocks[:, None] + np.arange(BLOCK)).ravel()
-    whole = len(order) // GROUP * GROUP
-    mixed = rng.permuted(order[:whole].reshape(-1, GROUP), axis=1).ravel()
-    order = np.concatenate((mixed, rng.permutation(order[whole:])))
+    size = max(1, isqrt(n) // 16)
+    blocks = size * rng.permutation(-(-n // size))
+    order = (blocks[:, None] + np.arange(size)).ravel()
     return order[order < n]
 
 

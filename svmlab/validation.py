@@ -14,7 +14,6 @@ from svmlab._jit import jit
 from svmlab.types import CSR, Columns, Entries, Indices, Matrix, Rows, Vector
 
 NUMPY_BELOW = 200_000  # stored entries that numpy sorts fast enough
-AT_A_TIME = 100_000  # entries that a cache holds
 
 
 def check_matrix(X: ArrayLike, name: str = "X") -> Matrix:
@@ -87,10 +86,14 @@ def check_rows(X: Any, name: str = "X", *, keep_float32: bool = False) -> Rows:
         raise ValueError(f"{name}.indptr must rise from 0 to {data.size} in {n + 1} entries")
     if np.any(np.diff(indptr) < 0):
         raise ValueError(f"{name}.indptr must not fall")
-    if indices.size != data.size or (data.size and not 0 <= indices.min() <= indices.max() < d):
+    is_long = indices.size == data.size
+    rise = columns_rise if data.size >= NUMPY_BELOW else columns_rise.plain
+    if is_long and rise(indices, indptr, d):
+        return CSR(data, indices, indptr, (n, d))
+    if not is_long or not 0 <= indices.min() <= indices.max() < d:
         raise ValueError(f"{name}.indices must be {data.size} columns in [0, {d})")
     X = CSR(data, indices, indptr, (n, d))
-    return X if _columns_rise(X) or not _holds_a_column_twice(X) else _added_up(X)
+    return _added_up(X) if _holds_a_column_twice(X) else X
 
 
 def is_csr(X: object) -> bool:
@@ -247,15 +250,30 @@ def check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
-def _columns_rise(X: CSR) -> bool:
-    """Tell whether the columns of each row rise: they fall only where another row begins."""
-    indices, begins = X.indices, X.indptr[:-1][np.diff(X.indptr) > 0][1:]
-    left, right = indices[:-1], indices[1:]
-    falls = sum(
-        np.count_nonzero(right[k : k + AT_A_TIME] <= left[k : k + AT_A_TIME])
-        for k in range(0, left.size, AT_A_TIME)
-    )
-    return bool(falls == np.count_nonzero(indices[begins] <= indices[begins - 1]))
+@jit(nogil=True)
+def columns_rise(indices: Columns, indptr: Indices, d: int) -> bool:
+    """Tell whether the columns of each row rise and are in [0, d): its ends tell the latter."""
+    for i in range(len(indptr) - 1):
+        row = indices[indptr[i] : indptr[i + 1]]
+        falls = len(row) > 0 and (row[0] < 0 or row[-1] >= d)
+        for k in range(1, len(row)):  # to the end, so that many are compared at a time
+            falls |= row[k] <= row[k - 1]
+        if falls:
+            return False
+    return True
+
+
+def _columns_rise_in_numpy(indices: Columns, indptr: Indices, d: int) -> bool:
+    if not indices.size:
+        return True
+    begins = indptr[:-1][np.diff(indptr) > 0]
+    firsts, lasts = indices[begins], indices[np.append(begins[1:], indices.size) - 1]
+    falls = np.count_nonzero(indices[1:] <= indices[:-1])
+    is_sorted = falls == np.count_nonzero(firsts[1:] <= lasts[:-1])  # only where a row begins
+    return bool(is_sorted and firsts.min() >= 0 and lasts.max() < d)
+
+
+columns_rise.plain = _columns_rise_in_numpy  # no Python loop over entries
 
 
 def _added_up(X: CSR) -> CSR:

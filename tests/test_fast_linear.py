@@ -229,9 +229,9 @@ def test_shuffling_by_blocks_mixes_rows_that_are_sorted_by_class() -> None:
     labels = np.arange(n) < n // 2
     drawn = labels[shuffled(n, np.random.default_rng(0))]
     shares = drawn[: n // 1024 * 1024].reshape(-1, 1024).mean(axis=1)
-    assert np.abs(shares - 0.5).max() < 0.4  # 32 places: a standard deviation is 0.09
-    neighbours = np.mean(drawn[1:] == drawn[:-1])
-    assert abs(neighbours - 0.5) < 0.05
+    assert np.abs(shares - 0.5).max() < 0.3  # 54 blocks of 19: a standard deviation is 0.07
+    ends = np.flatnonzero(drawn[1:] != drawn[:-1])
+    assert np.diff(ends).max() < 19 * 16  # of 5264 blocks, no 16 in a row are of one class
 
 
 def test_sgd_reaches_the_optimum_on_rows_that_are_sorted_by_class() -> None:
@@ -300,6 +300,18 @@ def test_a_column_given_twice_is_found_however_it_is_looked_for(
     assert check_rows(once).indices is once.indices
     twice = check_rows(once._replace(indices=np.array([2, 0, 1, 1])))
     np.testing.assert_array_equal(dense(twice), [[2.0, 0.0, 1.0], [0.0, 12.0, 0.0]])
+
+
+@pytest.mark.parametrize("numpy_below", [0, 10**9])
+@pytest.mark.parametrize("columns", [[-1, 2, 0, 1], [0, 3, 0, 1], [0, 1, 2, -1], [0, 1, 3, 2]])
+def test_a_column_out_of_range_is_refused_wherever_it_stands(
+    columns: list[int], numpy_below: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validation, "NUMPY_BELOW", numpy_below)
+    X = CSR(np.ones(4), np.array(columns), np.array([0, 0, 2, 4]), (3, 3))
+    with pytest.raises(ValueError, match=r"X.indices must be 4 columns in \[0, 3\)"):
+        check_rows(X)
+    assert check_rows(X._replace(shape=(3, 4), indices=np.abs(X.indices))).shape == (3, 4)
 
 
 def test_a_sum_that_overflows_is_no_infinite_entry() -> None:
