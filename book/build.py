@@ -99,10 +99,32 @@ def run_chapters(folder: Path, jobs: int) -> None:
             if result.err:
                 problems.append(f"{name}.md:\n{result.err}")
                 continue
+            join_streams(project.nb)
             bundle = create_cache_bundle(project, result.cwd, None, result.time, None)
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
     if problems:
         sys.exit("book: a cell failed in\n\n" + "\n\n".join(problems))
+
+
+def join_streams(notebook: Any) -> None:
+    """Join what a cell printed; into how many pieces the kernel cut it depends on the load.
+
+    >>> from nbformat.v4 import new_code_cell, new_notebook, new_output
+    >>> pieces = [new_output("stream", name="stdout", text=text) for text in ("one ", "line")]
+    >>> notebook = new_notebook(cells=[new_code_cell(outputs=pieces)])
+    >>> join_streams(notebook)
+    >>> [output.text for output in notebook.cells[0].outputs]
+    ['one line']
+    """
+    for cell in notebook.cells:
+        joined: list[Any] = []
+        for output in cell.get("outputs", []):
+            if joined and output.get("name", "") == joined[-1].get("name"):
+                joined[-1].text += output.text
+            else:
+                joined.append(output)
+        if joined:
+            cell.outputs = joined
 
 
 def requests_elsewhere(out: Path) -> list[str]:
