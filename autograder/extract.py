@@ -28,6 +28,7 @@ from autograder.statements import (
     parse,
     used_names,
 )
+from autograder.stubs import open_functions
 
 __all__ = ["FORBIDDEN", "Extracted", "Rejected", "Statement", "extract"]
 
@@ -52,6 +53,7 @@ class Extracted:
     policy : graded name -> forbidden package that code reached from it uses
     remarks : what a person should know and what changes no points
     broken : graded name without a definition -> why the text that seems to define it does not count
+    open : graded name that certainly raises NotImplementedError -> how many arguments it takes
     """
 
     statements: tuple[Statement, ...]
@@ -60,6 +62,7 @@ class Extracted:
     policy: Mapping[str, str]
     remarks: tuple[str, ...]
     broken: Mapping[str, str]
+    open: Mapping[str, range]
 
 
 def extract(data: bytes, graded: Sequence[str], supplied: Sequence[str] = ()) -> Extracted:
@@ -94,6 +97,7 @@ def extract(data: bytes, graded: Sequence[str], supplied: Sequence[str] = ()) ->
             policy={name: package for name in graded if (package := program.policy(name))},
             remarks=_cut(remarks),
             broken={name: reason for name, reason in broken.items() if reason},
+            open=open_functions(graded, program.pieces, needed),
         )
 
 

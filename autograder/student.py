@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -156,7 +157,7 @@ class StudentProcess(Calls):
     extracted : the statements of the notebook
     names : graded functions
     supplied : source of the functions that the notebook gives, run first
-    override : source that is run last: reference steps that stand in for failed ones
+    override : source that is run last: functions of ours that stand in for the student's
     limit : CPU seconds for one check
     launch : starts the process; by default without a sandbox, for one's own code
     """
@@ -174,6 +175,7 @@ class StudentProcess(Calls):
         self._launch = launch
         self._extracted, self._names = extracted, list(names)
         self._supplied, self._override = supplied, override
+        self._open = {name: n for name, n in extracted.open.items() if name not in _defs(override)}
         self._wanting = set(extracted.missing) - set(extracted.broken)  # need all cells to be run
         self._limit = limit
         self._budget = Budget(limit)
@@ -218,6 +220,8 @@ class StudentProcess(Calls):
         """Send one message; where a name is missing, try again with all cells of the notebook."""
         message: dict[str, Any] = {"call": name, "cases": [list(case) for case in cases]}
         message |= {"echo": echo, "go_on": go_on}
+        if name in self._open and all(len(case) in self._open[name] for case in cases):
+            return _not_implemented(name, message)
         reply = self._call(name, message)
         unknown = any(f and f["type"] == "NameError" for f in reply["faults"])
         if unknown and name not in self._wanting:
@@ -290,6 +294,18 @@ class StudentProcess(Calls):
             return Fault(Status.ERROR, "SyntaxError", self._extracted.broken[name])
         reason = f"there is no function {name} in your notebook; give it just this name"
         return Fault(Status.ERROR, "Missing", reason)
+
+
+def _defs(source: str) -> set[str]:
+    return {node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+
+
+def _not_implemented(name: str, message: dict[str, Any]) -> dict[str, Any]:
+    """Return what a process answers for a function that is still open."""
+    cases = message["cases"] if message["go_on"] else message["cases"][:1]
+    fault = {"type": "NotImplementedError", "message": "", "cell": 0, "line": 0, "function": name}
+    echoes = [list(case) for case in cases] if message["echo"] else []
+    return {"values": [None] * len(cases), "faults": [fault] * len(cases), "echoes": echoes}
 
 
 def _complete(reply: dict[str, Any], message: dict[str, Any]) -> bool:

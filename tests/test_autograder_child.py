@@ -6,6 +6,7 @@ import io
 import json
 import struct
 import time
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -259,3 +260,27 @@ def test_outputs_go_on_after_a_failure() -> None:
     assert isinstance(first, Fault)
     assert first.kind == "ZeroDivisionError"
     assert second == [0.5, [2]]
+
+
+def refuse() -> NoReturn:
+    pytest.fail("a process was started")
+
+
+def test_an_open_function_needs_no_process() -> None:
+    source = "def f(x, y=2):\n    raise NotImplementedError()"
+    fault = fault_of(student_of(source, launch=refuse), 1)
+    assert (fault.status, fault.kind) == (Status.ERROR, "NotImplementedError")
+    assert fault == fault_of(student_of(source, "def g():\n    exec('pass')"), 1)  # which runs it
+    cases = [(1,), (1, np.zeros(3))]
+    with student_of(source, launch=refuse) as student:
+        assert student.outputs("f", cases) == [fault, fault]
+        for ask in (lambda: student.call_many("f", cases), lambda: student.call_echo("f", 1, 2)):
+            with pytest.raises(StudentFault, match="not implemented"):
+                ask()
+
+
+def test_an_open_function_is_called_where_ours_stands_in_or_its_arguments_do_not_fit() -> None:
+    source = "def f(x):\n    raise NotImplementedError()"
+    with student_of(source, override="def f(x):\n    return x + 1") as student:
+        assert student.call("f", 1) == 2
+    assert fault_of(student_of(source), 1, 2).kind == "TypeError"

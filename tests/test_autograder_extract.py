@@ -545,6 +545,63 @@ def finally_blocks(depth: int) -> str:
 
 
 BROKEN = "%x\n)\n"  # sends the rest through the search for magics
+OPEN = 'def floor(x, digits=0):\n    """Round down."""\n    raise NotImplementedError()'
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (OPEN,),
+        ("def floor(x, digits=0):\n    raise NotImplementedError",),
+        ("def floor(x, digits=0):\n    # soon\n    raise NotImplementedError('soon')",),
+        (
+            OPEN,
+            "import numpy as np\nhalf = -0.5",
+            "def g(x: np.ndarray) -> float:\n    return half",
+        ),
+        (OPEN, "experiment = [floor(x) for x in range(10**9)]"),  # which nobody needs
+    ],
+)
+def test_a_function_that_nobody_has_begun_is_open(cells: tuple[str, ...]) -> None:
+    assert found(*cells, graded=("floor", "g")).open == {"floor": range(1, 3)}
+    with pytest.raises(NotImplementedError):
+        call(*cells, name="floor", args=(1.5,))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("def floor(x):\n    return 1\n    raise NotImplementedError()",),
+        (OPEN, "def floor(x):\n    return 1"),
+        (OPEN, "floor = lambda x: 1"),
+        (OPEN, "if True:\n    def floor(x):\n        return 1"),
+        (OPEN, "from math import *"),
+        (OPEN, "from math import floor"),
+        (OPEN, "def h(x):\n    return 1\nfloor.__code__ = h.__code__"),
+        ("def anew(f):\n    return lambda x: 1", f"@anew\n{OPEN}"),
+        ("def floor(x):\n    raise NotImplementedError() if x == 2.5 else StopIteration(1)",),
+        (OPEN, "def g():\n    global floor\n    floor = lambda x: 1"),
+        (OPEN, "def g():\n    globals()['floor'] = lambda x: 1"),
+        (OPEN, "def anew():\n    global floor\n    floor = lambda x: 1", "def g(x=anew()):\n    x"),
+        (OPEN, "NotImplementedError = StopIteration"),
+    ],
+)
+def test_a_function_that_works_is_never_taken_for_an_open_one(cells: tuple[str, ...]) -> None:
+    kept = found(*cells, graded=("floor", "g"))
+    namespace: dict[str, Any] = {"g": lambda: None}
+    assert child.execute([[s.source, s.cell, s.line] for s in kept.statements], namespace) == []
+    namespace["g"]()  # as a check of another question may do first
+    with contextlib.suppress(StopIteration):  # which does not say that it is open
+        assert namespace["floor"](1.5) == 1
+    assert kept.open == {}
+
+
+def test_code_that_may_not_end_leaves_no_function_open() -> None:
+    assert found(OPEN, graded=("floor", "g")).open
+    for code in ("g = max(range(10_000_000_000))", "k = 9**9**9\ndef g():\n    return k"):
+        assert found(OPEN, code, graded=("floor", "g")).open == {}
+
+
 ADVERSARIES: dict[str, Callable[[int], bytes]] = {
     "quotes": lambda n: as_bytes(BROKEN + '"' * n),
     "triple quotes": lambda n: as_bytes(BROKEN + '"""\\' * (n // 4)),

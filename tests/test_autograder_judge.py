@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -20,8 +22,10 @@ from autograder.manifest import ManifestError, homework_names, load_manifest, pa
 from autograder.mistakes import faulty_source, load_mistakes
 from autograder.outcome import Report, Status, Verdict, Wrong
 from autograder.pools import PoolError, course_pools, public_pools, seeds_for, write_pools
+from autograder.sample import with_body
 from autograder.seeds import Draw, SecretMissing, derive_seed, make_secret, read_secret, secret_path
-from autograder.sources import reference_source
+from autograder.sources import reference_functions, reference_source
+from autograder.student import NOT_IMPLEMENTED
 from svmlab.lecture_map import IDS, load_lecture_map
 
 pytestmark = pytest.mark.core
@@ -57,6 +61,54 @@ def test_an_empty_notebook_gets_nothing_and_a_reason_for_each_part() -> None:
     for outcome in report.outcomes:
         assert outcome.status is Status.ERROR
         assert f"there is no function {outcome.question}" in outcome.reason
+
+
+def stub(source: str) -> str:
+    """Return a function as it is handed out."""
+    return with_body(source, "raise NotImplementedError()")
+
+
+def untouched(homework: str, *but: str) -> bytes:
+    """Return a notebook in which all functions but some are as they were handed out."""
+    functions = reference_functions(homework)
+    graded = load_manifest(homework).functions
+    return notebook_bytes(*(functions[n] if n in but else stub(functions[n]) for n in graded))
+
+
+def plain(report: Report) -> dict[str, Any]:
+    """Return a report without what differs from run to run."""
+    outcomes = [dataclasses.replace(o, seconds=0.0, memory=None) for o in report.outcomes]
+    return dataclasses.replace(report, outcomes=tuple(outcomes)).to_dict()
+
+
+@pytest.mark.parametrize("homework", homework_names())
+def test_a_notebook_that_nobody_touched_starts_no_process(homework: str) -> None:
+    def refuse() -> NoReturn:
+        pytest.fail("a process was started")
+
+    report = judge(homework, untouched(homework), launch=refuse)
+    assert report.points == 0
+    assert {(o.status, o.reason) for o in report.outcomes} == {(Status.ERROR, NOT_IMPLEMENTED)}
+
+
+@pytest.mark.parametrize(
+    ("homework", "done"),
+    [
+        ("hw1-margins", ()),
+        ("hw1-margins", ("functional_margins", "objective")),
+        ("hw2-smo", ()),
+        ("hw2-smo", ("clip", "thresholds", "smo")),
+        ("hw3-sgd", ("pegasos", "lam_from_C")),
+    ],
+)
+def test_the_report_is_the_same_whether_open_functions_are_called_or_not(
+    homework: str, done: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = untouched(homework, *done)
+    seen = judge(homework, data)
+    monkeypatch.setattr("autograder.extract.open_functions", lambda *_: {})
+    assert plain(seen) == plain(judge(homework, data))
+    assert any(outcome.carried and outcome.full for outcome in seen.outcomes) == bool(done)
 
 
 def test_a_time_limit_is_final_for_its_question_and_for_no_other() -> None:
