@@ -15,10 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from autograder.extract import extract
 from autograder.judge import judge_question
 from autograder.local import Local
 from autograder.manifest import load_manifest
 from autograder.pools import course_pools, seeds_for
+from autograder.sandbox import child
 from autograder.seeds import Seeds, read_secret
 from autograder.sources import reference_functions
 
@@ -28,24 +30,27 @@ LIMIT = 30.0
 failed: list[str] = []  # functions whose questions were not answered in full, in this notebook
 
 
-def score(homework: str, question: str, namespace: dict[str, Any]) -> float:
+def score(
+    homework: str, question: str, namespace: dict[str, Any], student: str | None = None
+) -> float:
     """Return the points of a question for the functions of a running notebook.
 
     As in ours, a question whose steps have failed is judged with the reference's in their place.
     """
+    if student is None:
+        student = os.environ.get("BENCH_STUDENT") or Path.cwd().parent.name
     part = load_manifest(homework).question(question)
     steps = [name for name in part.steps if name in failed]
     with replaced(namespace, homework, steps):
-        points = _points(homework, question, namespace)
+        points = _points(homework, question, namespace, student)
     if steps and points < part.points:
-        points = max(points, _points(homework, question, namespace))
+        points = max(points, _points(homework, question, namespace, student))
     if points < part.points:
         failed.extend(part.functions)
     return points
 
 
-def _points(homework: str, question: str, namespace: dict[str, Any]) -> float:
-    student = os.environ.get("BENCH_STUDENT") or Path.cwd().parent.name
+def _points(homework: str, question: str, namespace: dict[str, Any], student: str) -> float:
     seeds = seeds_of(homework, student)
     outcomes = judge_question(homework, question, Local(namespace, LIMIT), seeds=seeds)
     return float(sum(outcome.points for outcome in outcomes))
@@ -71,34 +76,42 @@ def seeds_of(homework: str, student: str) -> Seeds:
     return seeds_for(homework, secret=read_secret(course), student=student, pools=pools)
 
 
-def student_seconds(homework: str, source: str, student: str) -> float:
+def student_seconds(homework: str, data: bytes, student: str) -> float:
     """Return the time that a submission's own functions take when every check is asked once."""
-    spent = [0.0]
+    manifest, watch = load_manifest(homework), Watch()
     namespace: dict[str, Any] = {"__name__": "notebook"}
-    exec(source, namespace)
-    manifest = load_manifest(homework)
+    given = [reference_functions(homework)[name] for name in manifest.supplied]
+    statements = [["import numpy as np", 0, 1], *([source, 0, 1] for source in given)]
+    extracted = extract(data, manifest.functions, manifest.supplied)
+    statements += [[s.source, s.cell, s.line] for s in extracted.statements]
+    child.execute(statements, namespace)
     for name in manifest.functions:
         if callable(namespace.get(name)):
-            namespace[name] = _timed(namespace[name], spent)
-    os.environ["BENCH_STUDENT"] = student
+            namespace[name] = watch.timed(namespace[name])
     failed.clear()
     for question in manifest.questions:
-        score(homework, question.id, namespace)
-    return spent[0]
+        score(homework, question.id, namespace, student)
+    return watch.seconds
 
 
-def _timed(function: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
-    """Count the time of the outermost call."""
-    inside = [False]
+class Watch:
+    """Counts the time inside functions; where one calls another, that of the outer one."""
 
-    def call(*arguments: Any) -> Any:
-        if inside[0]:
-            return function(*arguments)
-        inside[0], began = True, time.perf_counter()
-        try:
-            return function(*arguments)
-        finally:
-            inside[0] = False
-            spent[0] += time.perf_counter() - began
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._running = False
 
-    return call
+    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function under this watch."""
+
+        def call(*arguments: Any) -> Any:
+            if self._running:
+                return function(*arguments)
+            self._running, began = True, time.perf_counter()
+            try:
+                return function(*arguments)
+            finally:
+                self._running = False
+                self.seconds += time.perf_counter() - began
+
+        return call

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import graders
 import grading
+import stock_checks
 from graders import Class
 
 STOCK, OURS = grading.STOCK, "warm, 2 jobs"
@@ -33,6 +37,36 @@ def test_a_target_is_met_by_the_overhead_and_the_total():
     rows = grading.with_ratios([row(STOCK, 4.0, 4.0, 20), row(OURS, 0.25, 0.1)])
     assert rows[1]["target"] == "overhead 20, total 20: missed"
     assert rows[0]["target"] == ""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return graders.make_course(tmp_path_factory.mktemp("grading") / "svm", grading.HOMEWORKS)
+
+
+@pytest.mark.parametrize("homework", grading.HOMEWORKS)
+def test_the_time_inside_functions_is_that_of_functions_that_work(
+    homework: str, course: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BENCH_COURSE", str(course))
+    correct = grading.classes(course)[homework].first(1)
+    assert list(correct.notebooks) == ["correct-01"]
+    stock_checks.failed.append("something of the last notebook")
+    assert grading.student_seconds(correct) > 0.0
+    assert stock_checks.failed == []
+    assert "BENCH_STUDENT" not in os.environ  # it would decide whose data the next grader draws
+
+
+def test_the_time_of_a_function_that_another_calls_counts_once(monkeypatch: pytest.MonkeyPatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(stock_checks.time, "perf_counter", lambda: float(next(ticks)))
+    watch = stock_checks.Watch()
+    inner = watch.timed(lambda x: x + 1)
+    outer = watch.timed(lambda x: inner(inner(x)))
+    assert outer(1) == 3
+    assert watch.seconds == 1.0  # from the first tick to the second
+    assert inner(1) == 2
+    assert watch.seconds == 2.0
 
 
 @pytest.mark.parametrize("size", [2, pytest.param(12, marks=pytest.mark.full)])
