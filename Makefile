@@ -19,7 +19,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo book serve pdf test test-full check format core-test selftest bench bench-publish bench-grading clean
+.PHONY: help setup demo book serve pdf test test-full check format core-test selftest bench bench-publish bench-grading bench-grading-publish clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -94,6 +94,9 @@ bench-publish: .venv/ready ## take the last complete bench into the book and REA
 
 bench-grading: .venv/bench-grading-ready ## what grading a class costs: ours, nbgrader's, otter's (20 minutes)
 	$(PY) benchmarks/grading.py --json .cache/bench/grading.json
+
+bench-grading-publish: .venv/ready ## take the last complete bench-grading into README
+	$(PY) benchmarks/publish_grading.py .cache/bench/grading.json
 
 .venv/bench-grading-ready: .venv/ready
 	@$(PY) -m pip install --quiet --disable-pip-version-check \

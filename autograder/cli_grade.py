@@ -223,14 +223,17 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _grade(options: argparse.Namespace) -> int:
-    from autograder.batch import Run, grade_course
+    from autograder.batch import Run, grade_course, judge_task
     from autograder.manifest import load_manifest
     from autograder.nbgrader.course import open_course
+    from autograder.spread import prepare
 
     load_manifest(options.homework)
     for name in ("pattern", "times"):
         if options.submissions is None and getattr(options, name) is not None:
             raise Trouble(f"--{name} is for files that are taken in: give them with --submissions")
+    if options.scheduler is None and options.cluster is None:
+        prepare(judge_task.__module__)  # while nbgrader is imported, which takes a second
     course = open_course(options.course)
     run = Run(**{item.name: getattr(options, item.name) for item in dataclasses.fields(Run)})
     if options.sandbox == "none":

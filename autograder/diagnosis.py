@@ -39,13 +39,14 @@ def diagnose(homework: str, question: str, student: Student, *, timeout: bool) -
         seen = _student_outputs(homework, question, student)
     except StudentFault:
         return None
-    if _same(seen, known_outputs(homework, question, None)):
+    if _same(seen, homework, question, None):
         return None
     quick = [mistake for mistake in known if not mistake.timeout]
-    matching = [m for m in quick if _same(seen, known_outputs(homework, question, m.id))]
+    matching = [m for m in quick if _same(seen, homework, question, m.id)]
     return matching[0] if len(matching) == 1 else None
 
 
+@functools.cache
 def _cases(homework: str, question: str) -> list[tuple[str, Sequence[Any]]]:
     part = load_manifest(homework).question(question)
     cases = part.checks[0].module().cases_for_diagnosis()
@@ -62,25 +63,34 @@ def _student_outputs(homework: str, question: str, student: Student) -> Outputs:
     return tuple(_flat(value) for value in outputs)
 
 
+def _same(seen: Outputs, homework: str, question: str, mistake: str | None) -> bool:
+    """Compare with known outputs, made as they are needed: most differ in the first one already."""
+    return bool(seen) and all(
+        _equal(value, known_output(homework, question, mistake, k)) for k, value in enumerate(seen)
+    )
+
+
 @functools.cache
-def known_outputs(homework: str, question: str, mistake: str | None) -> Outputs:
-    """Return the outputs of the reference, with or without a mistake, on the diagnosis inputs."""
+def known_output(homework: str, question: str, mistake: str | None, k: int) -> Any:
+    """Return the output of the reference, with or without a mistake, on a diagnosis input."""
+    name, case = _cases(homework, question)[k]
+    arguments = child.decode(child.encode(list(case)))
+    request = {"call": name, "cases": [arguments], "echo": True, "go_on": True}
+    with np.errstate(all="ignore"):
+        reply = child.answer(request, _known_functions(homework, question, mistake))
+    if (fault := reply["faults"][0]) is not None:
+        return fault["type"]
+    return _flat([reply["values"][0], [a for a in reply["echoes"][0] if a is not None]])
+
+
+@functools.cache
+def _known_functions(homework: str, question: str, mistake: str | None) -> dict[str, Any]:
+    """Return the reference, with or without a mistake; each question has its own copy."""
     source = reference_source(homework)
     if mistake is not None:
         entry = next(m for m in load_mistakes(homework) if m.id == mistake)
         source += "\n\n" + changed_function(homework, entry)
-    functions = functions_of(source)
-    outputs: list[Any] = []
-    for name, case in _cases(homework, question):
-        arguments = child.decode(child.encode(list(case)))
-        with np.errstate(all="ignore"):
-            reply = child.answer(
-                {"call": name, "cases": [arguments], "echo": True, "go_on": True}, functions
-            )
-        fault = reply["faults"][0]
-        seen = [reply["values"][0], [a for a in reply["echoes"][0] if a is not None]]
-        outputs.append(_flat(seen) if fault is None else fault["type"])
-    return tuple(outputs)
+    return functions_of(source)
 
 
 def _flat(value: Any) -> Any:
@@ -98,10 +108,6 @@ def _flat(value: Any) -> Any:
         except OverflowError:
             return "overflow"
     return type(value).__name__ if value is not None else "None"
-
-
-def _same(a: Outputs, b: Outputs) -> bool:
-    return len(a) == len(b) and all(_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
 def _equal(x: Any, y: Any) -> bool:

@@ -96,6 +96,7 @@ def _file(name: str) -> Path | None:
     return next((path for path in files if path.is_file()), None)
 
 
+@functools.cache
 def _imports(source: bytes) -> list[str]:
     """Return the modules of ours that a source imports, and names that may be modules."""
     names, waiting = [], list[ast.AST](ast.parse(source).body)

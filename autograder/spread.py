@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Generic, TypeVar
 
@@ -45,7 +46,7 @@ def spread(
     lost : makes the result of a task that failed or killed its process twice
     jobs : how many at once; who takes long is joined by another, so that nobody waits for him
     """
-    _keep_sockets_short()
+    prepare(getattr(work, "func", work).__module__)  # of a partial, that of its function
     office = _Office(work, lost, jobs)
     waiting = iter(tasks)
     running: dict[Future[tuple[Result, float]], Task] = {}
@@ -61,14 +62,19 @@ def spread(
             office.help_out()
 
 
+def prepare(module: str) -> None:
+    """Start the process that desks are forked from; it loads a module while this one goes on."""
+    _keep_sockets_short()
+    multiprocessing.set_forkserver_preload([module])
+    forkserver.ensure_running()
+
+
 class _Office(Generic[Task, Result]):
     """Desks, and a thread for each task that waits for one."""
 
     def __init__(
         self, work: Callable[[Task], Result], lost: Callable[[Task, str], Result], jobs: int
     ) -> None:
-        module = getattr(work, "func", work).__module__  # of a partial, that of its function
-        multiprocessing.set_forkserver_preload([module])
         self._new_desk = functools.partial(_Desk[Task, Result], work, lost)
         self._desks = [self._new_desk() for _ in range(jobs)]
         self._free: queue.SimpleQueue[_Desk[Task, Result]] = queue.SimpleQueue()

@@ -28,6 +28,7 @@ from autograder.sample import sample_class
 HOMEWORKS = ("hw1-margins", "hw2-smo")
 HONEST = ("correct", "mistake", "variant", "syntax", "answers")
 STOCK, OTTER = "nbgrader", "otter"
+PACKAGES = ("nbgrader", "otter-grader", "distributed", "numpy", "svmlab")
 
 
 class Grader(NamedTuple):
@@ -174,7 +175,7 @@ def main(argv: list[str] | None = None) -> None:
         rows = with_ratios(run_plan(QUICK if options.quick else PLAN, Path(folder)))
     print(table(rows))
     if options.json:
-        write_json(options.json, {"quick": options.quick, "rows": rows})
+        write_json(options.json, {"quick": options.quick, "rows": rows}, PACKAGES)
         print(f"\nwritten: {options.json}")
 
 

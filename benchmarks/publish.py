@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "solvers.json"
 FIGURE = ROOT / "book" / "images" / "growth.svg"
 README = ROOT / "README.md"
-BEGIN, END = "<!-- from benchmarks/results/solvers.json -->\n", "<!-- end -->"
+END = "<!-- end -->"
 
 
 def headline(record: Any) -> list[Row]:
@@ -94,21 +94,28 @@ def readme_table(record: Any) -> str:
         lines.append(
             f"| {row['what']} | {ours} | {row['peer']} | {theirs} | {row['ratio']:.3g} × |"
         )
+    return "\n".join([*lines, "", origin(record)]) + "\n"
+
+
+def origin(record: Any) -> str:
+    """Return where the figures of a record come from, in a line."""
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    lines += [
-        "",
-        f"({record['date'][:10]}, {record['machine']}, Python {record['python']}, {versions})",
-    ]
-    return "\n".join(lines) + "\n"
+    return f"({record['date'][:10]}, {record['machine']}, Python {record['python']}, {versions})"
 
 
 def with_table(text: str, record: Any) -> str:
     """Return README with its table made anew."""
-    before, _, rest = text.partition(BEGIN)
+    return between(text, RESULTS, readme_table(record))
+
+
+def between(text: str, results: Path, table: str) -> str:
+    """Return README with another table where that of some results stands."""
+    begin = f"<!-- from {results.relative_to(ROOT)} -->\n"
+    before, _, rest = text.partition(begin)
     _, end, after = rest.partition(END)
     if not end:
-        raise ValueError(f"README.md must hold {BEGIN!r} and after it {END!r}")
-    return before + BEGIN + readme_table(record) + end + after
+        raise ValueError(f"README.md must hold {begin!r} and after it {END!r}")
+    return before + begin + table + end + after
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -9,7 +9,7 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -70,13 +70,13 @@ def _columns() -> int:
     return (os.get_terminal_size(sys.stderr.fileno()).columns or 80) - 1  # 0 is unknown
 
 
-def circumstances() -> Row:
+def circumstances(packages: Sequence[str] = PACKAGES) -> Row:
     """Return machine, date, command and versions, to stand beside the figures.
 
     Of a folder outside the project the command shows the last part only.
     """
     versions = {}
-    for package in PACKAGES:
+    for package in packages:
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
@@ -90,10 +90,10 @@ def circumstances() -> Row:
     }
 
 
-def write_json(path: Path, results: Row) -> None:
+def write_json(path: Path, results: Row, packages: Sequence[str] = PACKAGES) -> None:
     """Write the results with their circumstances; the file is whole or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    found = _plain({**circumstances(), **results})
+    found = _plain({**circumstances(packages), **results})
     text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
         file.write(text + "\n")

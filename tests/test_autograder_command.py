@@ -22,7 +22,7 @@ from autograder_papers import HW, copy_of, released_course
 
 from autograder.batch import Batch
 from autograder.cli import main
-from autograder.nbgrader.course import Course
+from autograder.nbgrader.course import Course, CourseError
 from autograder.nbgrader.gradebook import set_due_date
 from autograder.sample import dump, fill
 from autograder.sources import reference_functions
@@ -148,6 +148,24 @@ def row(student: str, status: str) -> dict[str, Any]:
         "reasons": {"decision": f"{status} \x1b[2J of\n{student}"},
         **points,
     }
+
+
+@pytest.mark.parametrize(
+    ("options", "started"), [([], ["autograder.batch"]), (["--cluster", "local:2"], [])]
+)
+def test_processes_here_come_up_while_nbgrader_is_imported(
+    options: list[str], started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def open_course(_: Path) -> Course:
+        seen.append("the course")
+        raise CourseError("that is enough")
+
+    monkeypatch.setattr("autograder.spread.prepare", seen.append)
+    monkeypatch.setattr("autograder.nbgrader.course.open_course", open_course)
+    assert main(["grade", HW, *options]) == 2
+    assert seen == [*started, "the course"]
 
 
 def told(

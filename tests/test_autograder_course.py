@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 from autograder_papers import HW, copy_of, files_of, released_course
@@ -43,6 +45,26 @@ def test_a_relative_path_and_a_moved_course_are_fine(released, tmp_path, monkeyp
     course = copy_of(released, tmp_path)
     monkeypatch.chdir(course.root.parent)
     assert open_course(type(course.root)(course.root.name)) == course
+
+
+def modules_after(code):
+    """Return the names of all modules that a new Python has after some code."""
+    code += "\nimport sys\nprint(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_a_course_is_opened_without_the_grammars_that_take_a_second_to_build(released):
+    opening = "from autograder.nbgrader.course import open_course\n"
+    loaded = modules_after(f"{opening}open_course({str(released)!r})")
+    assert {"nbgrader", "nbformat", "jsonschema"} <= loaded
+    assert not {"rfc3987_syntax", "lark"} & loaded
+
+
+def test_what_judges_does_without_nbgrader():
+    loaded = modules_after("import autograder.batch, autograder.cluster")
+    assert "autograder.judge" in loaded
+    assert not {"nbgrader", "nbformat", "jsonschema", "sqlalchemy", "traitlets"} & loaded
 
 
 def test_a_folder_without_configuration_is_no_course(tmp_path):

@@ -395,6 +395,18 @@ def test_children_of_a_warm_parent_know_nothing_of_each_other() -> None:
     assert not set(first[2]) & set(second[2])
 
 
+def test_numpy_is_loaded_in_the_warm_parent_with_the_parts_that_every_child_uses() -> None:
+    source = (  # what was there before the parent froze is not listed
+        "import gc\nimport numpy as np\n"
+        "def f():\n"
+        "    parts = np, np.random, np.linalg, np.fft  # the last is loaded now\n"
+        "    mine = [id(thing) for thing in gc.get_objects()]\n"
+        "    return [id(part) in mine for part in parts]"
+    )
+    with student_of(warm.launch, source) as student:
+        assert student.call("f") == [False, False, False, True]
+
+
 def test_nothing_of_a_submission_is_left_for_the_next_one() -> None:
     """The warm parent serves many: whatever one does to numpy or builtins, it does to a copy."""
     vandal = "import builtins\nimport numpy as np\n"

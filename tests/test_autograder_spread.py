@@ -28,6 +28,26 @@ def test_results_come_as_they_are_done_and_all_of_them() -> None:
     assert all(seconds >= 0 for _, _, seconds in done)
 
 
+LOOK = """
+import functools
+from autograder.spread import prepare, spread
+if __name__ == "__main__":
+    prepare("wave")
+    prepare("operator")  # too late: it is up
+    loaded = functools.partial(eval, "'wave' in __import__('sys').modules")
+    print(*(result for _, result, _ in spread(loaded, [{}], lambda *_: "lost", jobs=1)))
+"""
+
+
+def test_what_is_prepared_is_up_at_once_and_has_loaded_a_module(tmp_path: Path) -> None:
+    program = tmp_path / "look.py"
+    program.write_text(LOOK, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"
+
+
 def test_a_task_that_raises_is_lost_and_the_others_are_done() -> None:
     results = results_of(spread(functools.partial(operator.floordiv, 12), [3, 0, 4], lost, jobs=1))
     assert sorted(map(str, results))[:2] == ["3", "4"]

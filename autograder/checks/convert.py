@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -57,6 +58,8 @@ def number(value: Any, what: str) -> float:
     >>> number(np.array([[3]]), "b")
     3.0
     """
+    if type(value) is float and math.isfinite(value):  # as nearly all are
+        return value
     result = array(value, what)
     if result.size != 1:
         raise Wrong(f"{what} should be one number, it is an array of shape {result.shape}")

@@ -5,6 +5,7 @@ The α of a state are multiples of C/16, so that "at the bound" is exact and no 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -128,8 +129,9 @@ def draw_moves(rng: np.random.Generator, kinds: Mapping[str, int]) -> list[Move]
     wanted, moves = dict(kinds), []
     while any(wanted.values()):
         for state in draw_states(rng, 100):
-            move = take(state)
-            if move is None:
+            if not any(wanted.values()):
+                break
+            if (move := take(state)) is None:
                 continue
             kind = {(1, 1): "both", (1, 0): "i", (0, 1): "j"}.get(
                 (move.free_i, move.free_j), "none"
@@ -183,13 +185,16 @@ def gaussian_problem(seed: int, C: float | None = None, n: int = 28) -> Problem:
     return Problem(K, y, float(rng.choice([1.0, 5.0])) if C is None else C)
 
 
+_worked_example = functools.cache(worked_example)  # fractions take their time
+
+
 def lecture_problem(rng: np.random.Generator) -> tuple[Problem, float, float]:
     """Return the worked example with its rows permuted and its signs perhaps flipped (C15).
 
     The last two values are its optimum D* = 22/3 and its b = ±9. The solution is the same for every
     C from 22/3 on.
     """
-    example = worked_example()
+    example = _worked_example()
     order, sign = rng.permutation(len(example.y)), float(rng.choice([-1.0, 1.0]))
     K = np.ascontiguousarray(example.K[np.ix_(order, order)])
     problem = Problem(K, sign * example.y[order], float(rng.choice([10.0, 100.0])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator
@@ -75,7 +76,7 @@ def open_course(root: Path) -> Course:
 
 def load_config(root: Path) -> tuple[Any, Any]:
     """Return what the course's nbgrader_config.py says, and nbgrader's view of the course."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _without_grammars():
         warnings.simplefilter("ignore")  # of other packages, about each other
         from nbgrader.coursedir import CourseDirectory
         from traitlets.config import Config
@@ -96,6 +97,24 @@ def load_config(root: Path) -> tuple[Any, Any]:
             f"only nbgrader's own, {STRUCTURE!r}, is supported: remove that line"
         )
     return config, there
+
+
+@contextlib.contextmanager
+def _without_grammars() -> Iterator[None]:
+    """Let jsonschema, which nbformat imports, go without a package that it can go without.
+
+    With it, it could test that a text is an internationalised address. Nobody here asks that, and
+    the grammars that the package builds when imported take longer than all of nbgrader.
+    """
+    name = "rfc3987_syntax"
+    absent = name not in sys.modules
+    if absent:
+        sys.modules[name] = None  # type: ignore[assignment]  # an import of it fails
+    try:
+        yield
+    finally:
+        if absent:
+            del sys.modules[name]
 
 
 def _absolute(db_url: str, root: Path) -> str:

@@ -79,12 +79,12 @@ def usable(value: Any) -> Any:
 
 def _plain(value: Any, arrays: list[bytes], depth: int) -> Any:
     """Return what stands for a value in the JSON text; arrays are put aside."""
-    if value is None or (type(value) in PLAIN and not _huge(value)):
-        return value
-    if _huge(value):
-        return {"unusable": HUGE}
+    if value is None or type(value) in PLAIN:
+        return {"unusable": HUGE} if _huge(value) else value
     if depth > MAX_DEPTH:
         return {"unusable": "deeply nested value"}
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain_array(value, arrays)
     if isinstance(value, list | tuple):
         items = [_plain(item, arrays, depth + 1) for item in list.__iter__(list(value))]
         return {"tuple": items} if isinstance(value, tuple) else items
@@ -94,8 +94,6 @@ def _plain(value: Any, arrays: list[bytes], depth: int) -> Any:
         return {"seeded": value.seed}
     if isinstance(value, Unusable):
         return {"unusable": value.kind}
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain_array(value, arrays)
     return {"unusable": type(value).__name__}
 
 
@@ -167,10 +165,8 @@ def _read_head(data: bytes) -> tuple[tuple[int, ...], Any]:
 def _value(tree: Any, arrays: list[Any], depth: int) -> Any:
     if depth > MAX_DEPTH + 2:
         raise ValueError("too deep")
-    if _huge(tree):
-        return Unusable(HUGE)
     if tree is None or type(tree) in PLAIN:
-        return tree
+        return Unusable(HUGE) if _huge(tree) else tree
     if isinstance(tree, list):
         return [_value(item, arrays, depth + 1) for item in tree]
     if "tuple" in tree:
@@ -387,7 +383,8 @@ def _argument(value: Any) -> Any:
 
 
 def _is_generator(value: Any) -> bool:
-    return isinstance(value, np.random.Generator)
+    loaded = sys.modules.get("numpy.random")  # numpy loads it when first used, which takes time
+    return loaded is not None and isinstance(value, loaded.Generator)
 
 
 def main() -> None:

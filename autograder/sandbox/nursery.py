@@ -138,6 +138,7 @@ if __name__ == "__main__":
     import child  # type: ignore[import-not-found]  # of this package, but alone here
     import jail  # type: ignore[import-not-found]
     import numpy as np
+    import numpy.random  # numpy loads it when first used, which would be in each child
 
     sys.path.remove("/program")
     del sys.modules["jail"]  # nothing that a submission could use
