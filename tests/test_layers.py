@@ -18,7 +18,7 @@ from svmlab.smo import solve_dual
 
 PACKAGE = Path(__file__).parents[1] / "svmlab"
 LAYERS = [
-    "_jit types validation rows lecture_map",
+    "_jit types validation rows threads lecture_map",
     "losses kernels _gram_jit gram margins",
     "primal dual certificates",
     "perceptron gradient _sgd_jit scaled_weights sgd pegasos _coordinate_jit coordinate "
