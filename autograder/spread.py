@@ -52,7 +52,8 @@ def spread(
     running: dict[Future[tuple[Result, float]], Task] = {}
     with office:
         while True:
-            for task in itertools.islice(waiting, 2 * jobs + office.slow - len(running)):
+            room = 2 * jobs + office.slow - len(running)
+            for task in itertools.islice(waiting, max(0, room)):  # several slow ones may be done
                 running[office.submit(task)] = task
             if not running:
                 return

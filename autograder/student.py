@@ -152,6 +152,8 @@ def _package(text: str) -> str:
 class StudentProcess(Calls):
     """A submission in a process of its own, started when it is first asked, replaced when it dies.
 
+    For functions that are still open it is not asked: see :mod:`autograder.stubs`.
+
     Parameters
     ----------
     extracted : the statements of the notebook

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,38 @@ def test_what_is_prepared_is_up_at_once_and_has_loaded_a_module(tmp_path: Path) 
         [sys.executable, str(program)], capture_output=True, text=True, check=True
     )
     assert done.stdout == "True\n"
+
+
+class Slow:
+    """An office whose slow desks are all done when the first of their results is taken."""
+
+    slow = 3
+
+    def __init__(self, *_: object) -> None:
+        self._futures: list[Future[tuple[int, float]]] = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, task: int) -> Future[tuple[int, float]]:
+        self._futures.append(Future())
+        if len(self._futures) == 5:
+            self._futures[0].set_result((0, 0.0))
+        return self._futures[-1]
+
+    def help_out(self) -> None:
+        self.slow = 0
+        for future in self._futures:
+            if not future.done():
+                future.set_result((0, 0.0))
+
+
+def test_slow_tasks_that_end_together_stop_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autograder.spread._Office", Slow)
+    assert len(list(spread(operator.neg, range(9), lost, jobs=1))) == 9
 
 
 def test_a_task_that_raises_is_lost_and_the_others_are_done() -> None:
