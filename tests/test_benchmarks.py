@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -359,7 +360,9 @@ def test_the_command_writes_what_it_measured_and_where(tmp_path, monkeypatch, ca
     assert {row["C"] for row in written["tables"]["kernel"]} == {1.0, 100.0}
     printed = capsys.readouterr()
     assert "at least 2, aim 4" in printed.out
-    assert "[1/2] breast_cancer, C = 1" in printed.err
+    assert "[1/4] breast_cancer, C = 1" in printed.err
+    assert "[3/4] breast_cancer, all cores" in printed.err
+    assert {row["threads"] for row in written["tables"]["threads"]} == {os.cpu_count()}
     with pytest.raises(SystemExit):
         solvers.main(["--repeats", "1"])  # fewer than five only with --quick
 
