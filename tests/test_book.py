@@ -175,7 +175,7 @@ def test_a_failing_cell_fails_the_build_and_is_shown(tmp_path):
 def test_whatever_is_missing_fails_the_build_and_is_named(tmp_path):
     page = (
         "# One\n\n{ref}`nowhere` {eq}`der-nowhere` {py:func}`svmlab.losses.nothing`\n\n"
-        "```{lecture} S3\n```\n\n"
+        "```{lecture} S3\n```\n\n```{py:function} silent(x)\n```\n\n"
         + CELL.replace("{cell}", "import matplotlib.pyplot as plt\nplt.plot([1]);")
         + "\n\n"
         + CELL.replace("{cell}", "import warnings\nwarnings.warn('look out')")
@@ -187,6 +187,7 @@ def test_whatever_is_missing_fails_the_build_and_is_named(tmp_path):
         "equation not found: der-nowhere",
         "svmlab.losses.nothing",
         "an image has no alt text",
+        "silent has no docstring here",
         "no chapter defines the equation eq-hinge",
         "lecture-s3",
         "stderr",

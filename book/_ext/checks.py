@@ -1,8 +1,9 @@
-"""What a finished book must have: alt text on every image, and every equation of the map once."""
+"""What a finished book must have: alt text, words on every function, each equation of the map."""
 
 from __future__ import annotations
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
@@ -20,6 +21,15 @@ def check_images(app: Sphinx, doctree: nodes.document, page: str) -> None:
             log.warning("an image has no alt text (cell: mystnb: image: alt)", location=image)
 
 
+def check_reference(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Warn of a name in the reference about which nothing is said."""
+    for entry in doctree.findall(addnodes.desc):
+        content = entry.next_node(addnodes.desc_content)
+        if content is None or not content.children:
+            name = entry.next_node(addnodes.desc_signature).get("fullname")
+            log.warning("%s has no docstring here", name, location=entry)
+
+
 def check_labels(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn of equations of the lecture map that no chapter defines; Sphinx sees the doubled."""
     defined = set(env.get_domain("math").equations)  # type: ignore[attr-defined]
@@ -31,5 +41,6 @@ def check_labels(app: Sphinx, env: BuildEnvironment) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect to Sphinx."""
     app.connect("doctree-resolved", check_images)
+    app.connect("doctree-resolved", check_reference)
     app.connect("env-check-consistency", check_labels)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

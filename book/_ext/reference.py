@@ -124,9 +124,9 @@ class JittedDocumenter(FunctionDocumenter):
         return isinstance(member, Jitted)
 
     def import_object(self, raiseerror: bool = False) -> bool:
-        """Look at the plain form."""
+        """Look at the function as it is written."""
         found = super().import_object(raiseerror)
-        self.object = self.object.plain
+        self.object = self.object.__wrapped__
         return found
 
 

@@ -75,7 +75,7 @@ class BaggingClassifier(_Bags, Classifier):
 
     Attributes
     ----------
-    classes_, estimators_, bagging_ (:class:`svmlab.ensembles.Bagging`), oob_score_. The copies
+    classes_, estimators_, bagging_ (svmlab.ensembles.Bagging), oob_score_. The copies
     predict class codes 0, 1, …, not labels
 
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
@@ -126,7 +126,7 @@ class BaggingRegressor(_Bags, Regressor):
 
     Attributes
     ----------
-    estimators_, bagging_ (:class:`svmlab.ensembles.Bagging`), oob_score_
+    estimators_, bagging_ (svmlab.ensembles.Bagging), oob_score_
 
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [5.0, 5.0, 7.0, 7.0]
     >>> bool(BaggingRegressor(random_state=0).fit(X, y).predict([[4.0]])[0] > 6.0)

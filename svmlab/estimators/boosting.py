@@ -26,7 +26,7 @@ class AdaBoostClassifier(ScoringClassifier):
     Attributes
     ----------
     classes_, estimators_, estimator_weights_ (the votes, half of scikit-learn's, which changes no
-    prediction), estimator_errors_, boosting_ (:class:`svmlab.ensembles.Boosting`, with the bound on
+    prediction), estimator_errors_, boosting_ (svmlab.ensembles.Boosting, with the bound on
     the training error). The copies predict class codes 0, 1, …, not labels
 
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "b", "b", "a"]

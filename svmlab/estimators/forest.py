@@ -33,7 +33,7 @@ class RandomForestClassifier(Classifier):
 
     Attributes
     ----------
-    classes_, forest_ (:class:`svmlab.ensembles.Forest`), feature_importances_ (by impurity),
+    classes_, forest_ (svmlab.ensembles.Forest), feature_importances_ (by impurity),
     oob_score_
 
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
@@ -115,7 +115,7 @@ class RandomForestRegressor(Regressor):
 
     Attributes
     ----------
-    forest_ (:class:`svmlab.ensembles.Forest`), feature_importances_ (by impurity), oob_score_
+    forest_ (svmlab.ensembles.Forest), feature_importances_ (by impurity), oob_score_
 
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [5.0, 5.0, 7.0, 7.0]
     >>> bool(RandomForestRegressor(random_state=0).fit(X, y).predict([[4.0]])[0] > 6.0)

@@ -106,7 +106,7 @@ class DecisionTreeClassifier(_TreeMachine, Classifier):
 
     Attributes
     ----------
-    classes_, tree_ (:class:`svmlab.ensembles.Tree`), feature_importances_
+    classes_, tree_ (svmlab.ensembles.Tree), feature_importances_
 
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["no", "yes", "yes", "no"]
     >>> DecisionTreeClassifier().fit(X, y).predict([[1, 0]])
@@ -167,7 +167,7 @@ class DecisionTreeRegressor(_TreeMachine, Regressor):
 
     Attributes
     ----------
-    tree_ (:class:`svmlab.ensembles.Tree`), feature_importances_
+    tree_ (svmlab.ensembles.Tree), feature_importances_
 
     >>> DecisionTreeRegressor(max_depth=1).fit([[1], [2], [8]], [1.0, 2.0, 9.0]).predict([[0], [9]])
     array([1.5, 9. ])
