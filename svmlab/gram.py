@@ -22,7 +22,7 @@ from svmlab.types import CSR, Indices, Matrix, Rows, Vector
 from svmlab.validation import check_choice, check_count, check_gram, check_positive, check_rows
 
 MEGABYTE = 2**20
-KEEP_AFTER = 2  # requests that are answered before a row is worth its place in memory
+KEEP_AFTER = 4  # requests that are answered before a row is worth its place in memory
 BLOCK = 128  # rows whose kernel values are computed together
 SMALL = 640  # rows that meet each other all at once
 TILE = 1024  # examples that they meet at a time: a block by a tile fits into a near cache
@@ -233,7 +233,7 @@ class KernelGram:
     def combine(self, weights: Vector, index: Indices, dtype: type[np.floating[Any]]) -> Vector:
         """Return the sum of the rows at ``index``, all different, times their weights, in float64.
 
-        A row is kept when it is asked for the third time: most never are, and to write one to
+        A row is kept when it is asked for the fifth time: most never are, and to write one to
         memory takes as long as to compute it.
         """
         if self._kept.dtype != dtype:

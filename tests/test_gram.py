@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from svmlab import SVC, SVR, certify, working_sets
 from svmlab._gram_jit import add_block, add_long_rows, add_rows, sparse_products, store
 from svmlab.dual import intercept_interval, movable
-from svmlab.gram import Kernel, KernelBlocks, KernelGram, kernel_scores, whole
+from svmlab.gram import KEEP_AFTER, Kernel, KernelBlocks, KernelGram, kernel_scores, whole
 from svmlab.kernels import KERNELS, kernel_decision, kernel_matrix
 from svmlab.regression import svr
 from svmlab.smo import solve_dual
@@ -56,7 +56,7 @@ def test_the_values_are_those_of_the_kernel(form, kernel, rng):
     np.testing.assert_allclose(gram.block(some), K[np.ix_(some, some)], atol=1e-13 * size)
     np.testing.assert_allclose(whole(gram), K, atol=1e-13 * size)
     for dtype, close in ((np.float32, 1e-5), (np.float64, 1e-13)):
-        for _ in range(4):  # the third time it is kept, the fourth it is read
+        for _ in range(KEEP_AFTER + 2):  # then it is kept, and read
             summed = gram.combine(v[some], some, dtype)
             np.testing.assert_allclose(summed, v[some] @ K[some], atol=close * size)
 
@@ -127,12 +127,13 @@ def test_what_is_asked_for_again_and_again_is_kept(rng):
             "meet",
             lambda self, Z, *part: computed.append(len(Z)) or meet(self, Z, *part),
         )
-        for index in (*[np.arange(60)] * 4, *[np.arange(60, 90)] * 4, np.arange(60)):
+        first, second = [np.arange(60)], [np.arange(60, 90)]
+        for index in (KEEP_AFTER + 2) * first + (KEEP_AFTER + 2) * second + first:
             summed = gram.combine(np.ones(len(index)), index, np.float32)
             K = kernel_matrix("rbf", X[index], X, gamma=0.5)
             np.testing.assert_allclose(summed, K.sum(axis=0), atol=1e-4)
-    # Each is computed three times; 30 others take the places of the 25 that were kept longest.
-    assert computed == [60, 60, 60, 30, 30, 30, 25]
+    # Each is kept in the end; 30 others take the places of the 25 that were kept longest.
+    assert computed == (KEEP_AFTER + 1) * [60] + (KEEP_AFTER + 1) * [30] + [25]
 
 
 @pytest.mark.parametrize("cache_size", [0.001, 0.5])
@@ -396,16 +397,15 @@ from svmlab import SVC
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 20))
 y = np.sign(rng.normal(size=20_000))
-SVC(C=10.0, gamma=0.01).fit(X[:1100], y[:1100])  # compiles
+SVC(C=1e6, gamma=0.01, max_iter=100).fit(X[:1100], y[:1100])  # compiles
 print("begin", flush=True)
 SVC(C=1e6, gamma=0.01).fit(X, y)
 """
 
 
 def test_a_key_press_stops_a_fit():
-    run = [sys.executable, "-c", ENDLESS + 'print("begin", flush=True)\nSVC(C=1e6).fit(X, y)\n']
     with subprocess.Popen(
-        run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begin\n"
