@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 from svmlab._gram_jit import add_block, add_long_rows, sparse_products, store
 from svmlab.kernels import KERNELS
 from svmlab.rows import dense, squared_norms, take, with_bias_column
-from svmlab.threads import check_jobs, share_out
+from svmlab.threads import check_jobs, one_blas_thread, share_out
 from svmlab.types import CSR, Indices, Matrix, Rows, Vector
 from svmlab.validation import check_choice, check_count, check_gram, check_positive, check_rows
 
 MEGABYTE = 2**20
-KEEP_AFTER = 4  # requests that are answered before a row is worth its place in memory
+KEEP_AFTER = 4  # requests that are answered before a row is worth its place in memory,
+KEEP_ANY_AFTER = 1  # and where there is place for every row
 BLOCK = 128  # rows whose kernel values are computed together
-SMALL = 640  # rows that meet each other all at once
 TILE = 1024  # examples that they meet at a time: a block by a tile fits into a near cache
 PANEL = 2**18  # entries of the dense panel that sparse rows are multiplied with
 DENSE_SHARE = 0.25  # sparse rows with more than that stored are faster as dense ones
+UNEQUAL = 4  # parts a thread where they are not the same work
 PLAIN_ROWS = 2000  # sparse rows times blocks: fewer are done before a compiler is ready
 
 EPS = float(np.finfo(np.float64).eps)
@@ -106,7 +107,7 @@ class KernelBlocks:
     """Kernel values of any rows with fixed ones, block by block, in one precision.
 
     >>> blocks = KernelBlocks(np.array([[1.0], [2.0]]), Kernel("linear"))
-    >>> [(part, K) for part, K in blocks.meet(np.array([[3.0]]))]
+    >>> [(part, K) for part, K in blocks.meet(blocks.left(np.array([[3.0]])))]
     [(slice(0, 2, None), array([[3., 6.]]))]
     """
 
@@ -135,23 +136,48 @@ class KernelBlocks:
         extended[:, -2], extended[:, -1] = first, second
         return extended
 
-    def meet(
-        self, Z: Rows, first: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[slice, Floats]]:
-        """Yield K(z, x) for all rows z of Z and the fixed rows x from first to stop, part by part.
+    def left(self, Z: Rows) -> Floats:
+        """Return any rows in the form in which they meet the fixed ones."""
+        return np.asarray(self._extended(dense(Z), self.kernel.shift(squared_norms(Z)), 1.0))
 
-        Z should have no more rows than ``block``.
+    def own(self, index: Indices) -> Floats:
+        """Do as :meth:`left` for some of the fixed rows: their last two columns change places."""
+        rows = dense(take(self._fixed, index)).astype(self.dtype, copy=False)
+        rows[:, [-2, -1]] = rows[:, [-1, -2]]
+        return rows
+
+    def meet(
+        self, left: Floats, first: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[slice, Floats]]:
+        """Yield K(z, x) for all rows z and the fixed rows x from first to stop, part by part.
+
+        There should be no more rows z than ``block``. Parts end at multiples of ``TILE``.
         """
         stop = self.n if stop is None else stop
-        left = self._extended(dense(Z), self.kernel.shift(squared_norms(Z)), 1.0)
         panel = np.ascontiguousarray(left.T) if self.sparse else left
-        for start in range(first, stop, TILE):
-            part = slice(start, min(start + TILE, stop))
+        while first < stop:
+            part = slice(first, min(stop, first + TILE - first % TILE))
             values = (
                 self._sparse_products(part, panel) if self.sparse else self._fixed[part] @ left.T
             )
             self.kernel.finish(values)
             yield part, values.T
+            first = part.stop
+
+    def among(self) -> Floats:
+        """Return the values of the fixed rows with each other, each pair computed once."""
+        K = np.empty((self.n, self.n), self.dtype)
+        for start in range(0, self.n, self.block):
+            stop = min(start + self.block, self.n)
+            left, strip = self.own(np.arange(start, stop)), K[start:stop, start:]
+            if self.sparse:
+                panel = np.ascontiguousarray(left.T)
+                strip[:] = self._sparse_products(slice(start, self.n), panel).T
+            else:
+                np.matmul(left, self._fixed[start:].T, out=strip)
+            self.kernel.finish(strip)
+            K[stop:, start:stop] = strip[:, stop - start :].T
+        return K
 
     def _sparse_products(self, part: slice, panel: Floats) -> Floats:
         data, indices, indptr, _ = self._fixed
@@ -224,7 +250,7 @@ class KernelGram:
         self.cache_bytes = cache_size * MEGABYTE
         self._form = _form(self.n * self.n / BLOCK)
         self._blocks: dict[type, KernelBlocks] = {}
-        self._forget(np.float32)
+        self._kept: Floats = np.empty((0, 0), np.float16)  # no row so far, in any precision
 
     def capacity(self, dtype: type[np.floating[Any]]) -> int:
         """Return how many rows can be kept."""
@@ -233,8 +259,8 @@ class KernelGram:
     def combine(self, weights: Vector, index: Indices, dtype: type[np.floating[Any]]) -> Vector:
         """Return the sum of the rows at ``index``, all different, times their weights, in float64.
 
-        A row is kept when it is asked for the fifth time: most never are, and to write one to
-        memory takes as long as to compute it.
+        A row is kept when it is asked for the fifth time, or the second time if there is place for
+        all: most of many rows never are, and to write one to memory takes as long as to compute it.
         """
         if self._kept.dtype != dtype:
             self._forget(dtype)
@@ -242,14 +268,15 @@ class KernelGram:
         there = self._place[index] >= 0
         add_long_rows(total, weights[there], self._kept, self._place[index[there]])
         missing, weights = index[~there], weights[~there]
-        self._make_room(missing[self._requests[missing] == KEEP_AFTER])
+        worth_it = KEEP_AFTER if len(self._kept) < self.n else KEEP_ANY_AFTER
+        self._make_room(missing[self._requests[missing] == worth_it])
         self._requests[missing] += 1
         places, blocks = self._place[missing], self._all_blocks(dtype)
 
         def add_columns(first: int, stop: int) -> None:
             for start in range(0, len(missing), blocks.block):
                 rows = slice(start, start + blocks.block)
-                for columns, values in blocks.meet(take(self.X, missing[rows]), first, stop):
+                for columns, values in blocks.meet(blocks.own(missing[rows]), first, stop):
                     add_block(total[columns], weights[rows], values)
                     store(values, self._kept[:, columns], places[rows])
 
@@ -276,17 +303,8 @@ class KernelGram:
 
     def block(self, index: Indices, dtype: type[np.floating[Any]] = np.float64) -> Matrix:
         """Return the values of some examples with each other, computed in a precision."""
-        X, m = take(self.X, index), len(index)
-        blocks = KernelBlocks(X, self.kernel, dtype, self._form)
-        if m <= SMALL:
-            return np.asarray(next(blocks.meet(X))[1].T, np.float64)
-        K = np.empty((m, m))
-        for start in range(0, m, blocks.block):
-            rows = slice(start, min(start + blocks.block, m))
-            for columns, values in blocks.meet(take(X, np.arange(rows.start, rows.stop)), start):
-                K[rows, columns] = values
-                K[columns, rows] = values.T
-        return K
+        blocks = KernelBlocks(take(self.X, index), self.kernel, dtype, self._form)
+        return np.asarray(blocks.among(), np.float64)
 
     def doubt(self, dtype: type[np.floating[Any]], terms: int) -> float:
         """Return how wrong a sum of ``terms`` rows can be, for weights that add up to 1 in size.
@@ -312,15 +330,22 @@ class KernelGram:
         used = np.flatnonzero(v)
         order = np.concatenate((used, np.setdiff1d(wanted, used)))
         blocks = KernelBlocks(take(self.X, order), self.kernel, np.float64, self._form)
-        weights, total = v[order], np.zeros(len(order))
-        for start in range(0, len(used), blocks.block):
-            rows = slice(start, min(start + blocks.block, len(used)))
-            for columns, values in blocks.meet(take(self.X, used[rows]), start):
-                total[columns] += weights[rows] @ values
-                beyond = slice(max(rows.stop, columns.start), min(columns.stop, len(used)))
-                if beyond.start < beyond.stop:  # (j, i) for the (i, j) at hand
-                    there = slice(beyond.start - columns.start, beyond.stop - columns.start)
-                    total[rows] += values[:, there] @ weights[beyond]
+        weights, total, n, m = v[order], np.zeros(len(order)), len(order), len(used)
+        mirrored = np.zeros((-(-n // TILE), m))  # by the columns that it comes from
+
+        def add_columns(first: int, stop: int) -> None:
+            for start in range(0, min(m, stop), blocks.block):
+                rows = slice(start, min(start + blocks.block, m))
+                left = blocks.own(np.arange(rows.start, rows.stop))
+                for columns, values in blocks.meet(left, max(first, start), stop):
+                    total[columns] += weights[rows] @ values
+                    beyond = slice(max(rows.stop, columns.start), min(columns.stop, m))
+                    if beyond.start < beyond.stop:  # (j, i) for the (i, j) at hand
+                        there = slice(beyond.start - columns.start, beyond.stop - columns.start)
+                        mirrored[columns.start // TILE, rows] += values[:, there] @ weights[beyond]
+
+        share_out(add_columns, n, TILE, self.n_jobs, UNEQUAL)
+        total[:m] += mirrored.sum(axis=0)
         entries = np.empty(self.n)
         entries[order] = total
         return np.asarray(entries[wanted])
@@ -349,6 +374,7 @@ def whole(K: Matrix | KernelGram) -> Matrix:
     return K.block(np.arange(K.n)) if isinstance(K, KernelGram) else K
 
 
+@one_blas_thread()
 def kernel_scores(
     X: Rows,
     support_vectors: Rows,
@@ -370,7 +396,7 @@ def kernel_scores(
     def score(first: int, stop: int) -> None:
         for start in range(first, stop, blocks.block):
             rows = np.arange(start, min(start + blocks.block, stop))
-            for part, values in blocks.meet(take(X, rows)):
+            for part, values in blocks.meet(blocks.left(take(X, rows))):
                 scores[rows] += values @ dual_coef[:, part].T
 
     share_out(score, n, blocks.block, check_jobs(n_jobs))

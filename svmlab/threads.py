@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 import os
-from collections.abc import Callable
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+HELD = threading.Lock()  # by who holds the library for matrix products to one thread
 
 
 def check_jobs(n_jobs: int | None) -> int:
@@ -23,23 +30,74 @@ def check_jobs(n_jobs: int | None) -> int:
     return (os.cpu_count() or 1) if n_jobs == -1 else n_jobs
 
 
-def share_out(work: Callable[[int, int], None], n: int, step: int, n_jobs: int) -> None:
-    """Call work(first, stop) on ``n_jobs`` threads, so that the parts make up 0, …, n.
+def share_out(
+    work: Callable[[int, int], None], n: int, step: int, n_jobs: int, parts: int = 1
+) -> None:
+    """Call work(first, stop) on ``n_jobs`` threads, of which the caller's is one.
+
+    The parts make up 0, …, n − 1.
 
     All parts but the last end at a multiple of ``step``: what is computed in steps comes out the
-    same to the last bit, whoever computes it.
+    same to the last bit, whoever computes it. There are so many ``parts`` a thread; several even
+    out what is more work in some places than in others.
 
     >>> share_out(lambda first, stop: print(first, stop), n=10, step=4, n_jobs=1)
     0 10
     """
-    steps = -(-n // step)
-    ends = [min(n, step * (steps * job // n_jobs)) for job in range(n_jobs + 1)]
-    parts = [(a, b) for a, b in itertools.pairwise(ends) if a < b]
-    if len(parts) <= 1:
+    if n_jobs == 1:
         work(0, n)
         return
+    steps, count = -(-n // step), n_jobs * parts
+    ends = [min(n, step * (steps * k // count)) for k in range(count + 1)]
+    waiting = deque((a, b) for a, b in itertools.pairwise(ends) if a < b)
+
+    def next_part() -> tuple[int, int] | None:
+        try:
+            return waiting.pop()  # where parts are unequal, the last is the largest
+        except IndexError:
+            return None
+
+    def work_on() -> None:
+        while (part := next_part()) is not None:
+            work(*part)
+
     from concurrent.futures import ThreadPoolExecutor  # not where a page runs Python
 
-    with ThreadPoolExecutor(len(parts)) as pool:
-        for done in [pool.submit(work, *part) for part in parts]:
-            done.result()
+    with ThreadPoolExecutor(n_jobs - 1) as pool:
+        others = [pool.submit(work_on) for _ in range(n_jobs - 1)]
+        work_on()
+        for other in others:
+            other.result()
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold the library for matrix products to one thread, in a ``with`` or as a decorator.
+
+    Its threads wait for each other by spinning, and stand in the way of ours. It is held for the
+    whole process: who comes while somebody holds it changes nothing. Where threadpoolctl is
+    missing, which comes with scikit-learn, nothing is held.
+
+    >>> with one_blas_thread():
+    ...     print("held")
+    held
+    """
+    blas = _blas()
+    if blas is None or not HELD.acquire(blocking=False):
+        yield
+        return
+    try:
+        with blas.limit(limits=1):
+            yield
+    finally:
+        HELD.release()
+
+
+@functools.cache
+def _blas() -> Any:
+    """Return what sets the threads of the libraries for matrix products, or None."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    return ThreadpoolController().select(user_api="blas")

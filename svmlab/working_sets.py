@@ -14,6 +14,7 @@ from svmlab._smo_jit import loop_for, minimise
 from svmlab.decomposition import steepest_set
 from svmlab.dual import intercept_interval, movable
 from svmlab.gram import EPS, Gram, WholeGram
+from svmlab.threads import one_blas_thread
 from svmlab.types import Indices, Mask, Matrix, Vector
 
 MAX_REFRESHES = 20
@@ -74,7 +75,16 @@ def climb(
     array([0.222222, 0.222222])
     """
     gram = WholeGram(K) if isinstance(K, np.ndarray) else K
-    work = (_Whole if len(y) <= WHOLE else _Rounds)(gram, rows, y, C, tol)
+    if len(y) <= WHOLE:
+        return _climb(_Whole(gram, rows, y, C, tol), y, C, targets, tol, max_iter)
+    with one_blas_thread():
+        return _climb(_Rounds(gram, rows, y, C, tol), y, C, targets, tol, max_iter)
+
+
+def _climb(
+    work: _Whole | _Rounds, y: Vector, C: Vector, targets: Vector, tol: float, max_iter: int
+) -> Climb:
+    """Improve α until the violation, computed from scratch, is at most tol."""
     alpha, r = np.zeros(len(y)), targets.copy()
     n_iter, refreshes, fresh, history = 0, 0, True, [(0.0, 0.0, np.inf)]
     while True:

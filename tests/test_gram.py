@@ -356,8 +356,8 @@ def test_the_number_of_threads_does_not_change_the_machine(machine):
     for threads in (1, 2):
         with threadpool_limits(threads):
             again = SVC(gamma=0.3, C=2.0, tol=1e-4).fit(X, y)
-        agree(fitted, again, X)
         np.testing.assert_array_equal(fitted.support_, again.support_)
+        np.testing.assert_array_equal(fitted.dual_coef_, again.dual_coef_)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -371,7 +371,7 @@ def test_more_jobs_give_the_same_machine_to_the_last_bit(form, rng):
     np.testing.assert_array_equal(one.decision_function(rows), three.decision_function(rows))
 
 
-def test_jobs_work_in_threads_of_their_own(rng, monkeypatch):
+def test_jobs_work_in_threads_of_their_own_beside_the_callers(rng, monkeypatch):
     X, y = two_classes(rng, 3000)
     at_work = set()
     meet, together = KernelBlocks.meet, threading.Barrier(2, timeout=60.0)
@@ -384,7 +384,7 @@ def test_jobs_work_in_threads_of_their_own(rng, monkeypatch):
     monkeypatch.setattr(KernelBlocks, "meet", watched)
     KernelGram(X, n_jobs=2).combine(np.ones(1), np.arange(1), np.float32)
     assert len(at_work) == 2
-    assert threading.main_thread() not in at_work
+    assert threading.main_thread() in at_work
     monkeypatch.undo()
     for n_jobs in (0, -2, 1.5, True):
         with pytest.raises(ValueError, match="n_jobs must be"):
