@@ -41,9 +41,9 @@ def minimise(K, y, C, alpha, r, tol, max_iter):  # type: ignore[no-untyped-def]
     diagonal = np.diag(K).copy()
     up = np.where(np.where(y > 0, alpha < C, alpha > 0), 0.0, np.inf)  # ∞ is a wall: not in I_up
     low = np.where(np.where(y > 0, alpha > 0, alpha < C), 0.0, np.inf)
-    n_iter = 0
+    n_iter, scratch = 0, np.empty((2, r.size))
     while True:
-        i, j, violation = select_pair(r, up, low, K, diagonal)
+        i, j, violation = select_pair(r, up, low, K, diagonal, scratch)
         if violation <= tol or n_iter >= max_iter:
             break
         if not take_step(alpha, r, K, y, C, i, j):
@@ -57,36 +57,35 @@ def minimise(K, y, C, alpha, r, tol, max_iter):  # type: ignore[no-untyped-def]
 
 
 @jit()
-def select_pair(r, up, low, K, diagonal):  # type: ignore[no-untyped-def]
+def select_pair(r, up, low, K, diagonal, scratch):  # type: ignore[no-untyped-def]
     r"""Return i with the largest r in I_up, the j in I_low that gains most, and the violation (B4).
 
     .. math:: j = \arg\max_{j \in I_{\text{low}},\ r_j < r_i}
         \frac{(r_i - r_j)^2}{K_{ii} + K_{jj} - 2K_{ij}}  \tag{eq-smo-gain}
     """
-    i = highest(r, up)
-    j, violation = best_partner(r[i] - up[i], r, low, K[i], diagonal[i], diagonal)
+    i = highest(r, up, scratch[0])
+    j, violation = best_partner(r[i] - up[i], r, low, K[i], diagonal[i], diagonal, scratch)
     return i, j, violation
 
 
 # What runs over all variables is written for the compiler, which makes vector instructions of it,
 # and once more in numpy for plain Python. Both do the same to the last bit.
 @jit()
-def highest(r, up):  # type: ignore[no-untyped-def]
-    """Return the first index of the largest r − up."""
-    height = np.empty(r.size)
+def highest(r, up, height):  # type: ignore[no-untyped-def]
+    """Return the first index of the largest r − up, which are written to ``height``."""
     for k in range(r.size):
         height[k] = r[k] - up[k] + 0.0  # no −0, whose bits are less than those of 0
     return first_largest(height)
 
 
 @jit()
-def best_partner(top, r, low, row, own, diagonal):  # type: ignore[no-untyped-def]
+def best_partner(top, r, low, row, own, diagonal, scratch):  # type: ignore[no-untyped-def]
     """Return the first index of the largest gain (eq-smo-gain), and the largest top − r."""
-    lift, gain = np.empty(r.size), np.empty(r.size)
+    lift, gain = scratch[0], scratch[1]
     for k in range(r.size):
         lift[k] = max(top - (r[k] + low[k]), 0.0)
         gain[k] = lift[k] * lift[k] / max(own + diagonal[k] - 2.0 * row[k], MIN_CURVATURE)
-    return first_largest(gain), lift[first_largest(lift)]
+    return first_largest(gain), largest(lift)
 
 
 @jit()
@@ -106,7 +105,16 @@ def first_largest(values):  # type: ignore[no-untyped-def]
     return place
 
 
-def _best_partner_in_numpy(top, r, low, row, own, diagonal):  # type: ignore[no-untyped-def]
+@jit()
+def largest(values):  # type: ignore[no-untyped-def]
+    """Return the largest value, none of which is below 0: their bits are in the same order."""
+    bits, top = values.view(np.int64), 0
+    for k in range(values.size):
+        top = max(top, bits[k])
+    return np.int64(top).view(np.float64)
+
+
+def _best_partner_in_numpy(top, r, low, row, own, diagonal, scratch):  # type: ignore[no-untyped-def]
     lift = np.maximum(top - (r + low), 0.0)
     gain = lift * lift / np.maximum(own + diagonal - 2.0 * row, MIN_CURVATURE)
     return gain.argmax(), lift.max()
@@ -124,7 +132,7 @@ def _shift_in_numpy(r, t, row_i, row_j):  # type: ignore[no-untyped-def]
 
 
 shift.plain = _shift_in_numpy
-highest.plain = lambda r, up: (r - up).argmax()
+highest.plain = lambda r, up, height: (r - up).argmax()
 best_partner.plain = _best_partner_in_numpy
 first_largest.plain = np.argmax
 

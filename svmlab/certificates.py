@@ -55,14 +55,29 @@ def measure(alpha: Vector, b: float, f: Vector, y: Vector, C: Vector) -> Certifi
     6.0
     """
     highest, lowest = intercept_interval(y - f, *movable(alpha, y, C))
-    energy = float(0.5 * (alpha * y) @ f)
+    primal, dual = both_objectives(alpha, b, f, y, C)
     return Certificate(
         box=box_violation(alpha, C),
         equality=equality_violation(alpha, y),
         violation=highest - lowest,
-        primal=energy + float(C @ hinge_loss(y * (f + b))),
-        dual=float(alpha.sum()) - energy,
+        primal=primal,
+        dual=dual,
     )
+
+
+def both_objectives(
+    alpha: Vector, b: float, f: Vector, y: Vector, C: Vector
+) -> tuple[float, float]:
+    r"""Return the primal and the dual value for f = K (α y): they enclose the optimum (C20).
+
+    .. math:: P = \tfrac12 \sum_i \alpha_i y_i f_i + \sum_i C_i \max(0, 1 - y_i (f_i + b)),\qquad
+        D = \sum_i \alpha_i - \tfrac12 \sum_i \alpha_i y_i f_i
+
+    >>> both_objectives(np.zeros(2), 0.0, np.zeros(2), np.array([1.0, -1.0]), np.full(2, 3.0))
+    (6.0, 0.0)
+    """
+    energy = float(0.5 * (alpha * y) @ f)
+    return energy + float(C @ hinge_loss(y * (f + b))), float(alpha.sum()) - energy
 
 
 def box_violation(alpha: Vector, C: float | Vector) -> float:

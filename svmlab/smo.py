@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmlab.certificates import measure
+from svmlab.certificates import both_objectives, measure
 from svmlab.dual import intercept, movable
 from svmlab.gram import KernelGram, as_gram
 from svmlab.types import DualResult, Matrix, Vector, warn_not_converged
@@ -298,22 +298,23 @@ def solve_dual(
     n = gram.n
     y = check_signs(y, n)
     costs = check_costs(C, n)
-    check_signs(y[costs > 0], int(np.sum(costs > 0)), "y where C > 0")
+    if not costs.all():
+        check_signs(y[costs > 0], int(np.sum(costs > 0)), "y where C > 0")
     check_nonnegative(tol=tol)
     check_count(max_iter=1 if max_iter is None else max_iter)
     limit = max(10_000_000, 100 * n) if max_iter is None else max_iter
 
     alpha, r, violation, n_iter, history = climb(gram, np.arange(n), y, costs, y, tol, limit)
     b = intercept(r, alpha, costs, *movable(alpha, y, costs))
-    certificate = measure(alpha, b, y - r, y, costs)
+    primal, dual = both_objectives(alpha, b, y - r, y, costs)
     if violation > tol:
         advice = f"{n_iter} steps were not enough: raise max_iter, scale the data or lower C"
         warn_not_converged("solve_dual", "KKT violation", violation, tol, advice)
     return DualResult(
         alpha=alpha,
         b=b,
-        objective=certificate.primal,
-        bound=certificate.dual,
+        objective=primal,
+        bound=dual,
         violation=violation,
         converged=violation <= tol,
         n_iter=n_iter,

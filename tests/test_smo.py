@@ -231,8 +231,10 @@ def test_the_selected_partner_gains_most(rng):
         K, y, C = random_dual(rng, "poly")
         alpha = solve_roughly(K, y, C)
         r, (up, low) = residuals(alpha, K, y), movable(alpha, y, C)
-        walls = (np.where(side, 0.0, np.inf) for side in (up, low))
-        i, j, violation = select_pair.plain(r, *walls, K, np.diag(K))
+        walls = [np.where(side, 0.0, np.inf) for side in (up, low)]
+        given = (r, *walls, K, np.diag(K).copy(), np.empty((2, len(r))))
+        i, j, violation = select_pair.plain(*given)
+        assert select_pair.compiled(*given) == (i, j, violation)
         assert r[i] == r[up].max()
         assert violation == r[i] - r[low].min()
         candidates = np.flatnonzero(low & (r < r[i]))

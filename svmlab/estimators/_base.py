@@ -53,15 +53,19 @@ class SparseAware(BaseEstimator):
     def _check_training(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Examples:
         tags = self.__sklearn_tags__().input_tags
         sparse = "csr" if tags.sparse else False
-        X, y = validate_data(
-            self, X, y, accept_sparse=sparse, dtype=np.float64, order="C", **options
-        )
+        if are_plain(X, y):
+            X = validate_data(self, X, skip_check_array=True)
+        else:
+            X, y = validate_data(
+                self, X, y, accept_sparse=sparse, dtype=np.float64, order="C", **options
+            )
         weights = check_sample_weight(sample_weight, X.shape[0])
         rows = np.flatnonzero(weights > 0.0)
         if rows.size < weights.size:
             square = tags.pairwise and X.shape[0] == X.shape[1]
             X = X[np.ix_(rows, rows)] if square else X[rows]
-        return Examples(X, y[rows], weights[rows], rows)
+            y, weights = y[rows], weights[rows]
+        return Examples(X, y, weights, rows)
 
     def _check_new(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -128,6 +132,22 @@ class Regressor(RegressorMixin, SparseAware):
     def _check_regression(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         examples = self._check_training(X, y, sample_weight, y_numeric=True)
         return examples._replace(y=examples.y.astype(np.float64))
+
+
+def are_plain(X: Any, y: Any) -> bool:
+    """Tell whether X and y are arrays of finite numbers that fit: nothing to convert or refuse.
+
+    To hear the same from scikit-learn takes longer than to train a small machine.
+
+    >>> are_plain(np.eye(2), np.array([1, -1])), are_plain(np.eye(2), [1, -1])
+    (True, False)
+    """
+    if type(X) is not np.ndarray or type(y) is not np.ndarray:
+        return False
+    if X.dtype != np.float64 or not X.flags.c_contiguous or y.dtype.kind not in "iuf":
+        return False
+    fit = X.ndim == 2 and X.size > 0 and y.shape == X.shape[:1]
+    return fit and bool(np.isfinite(X).all() and np.isfinite(y).all())
 
 
 def are_whole(y: NDArray[Any]) -> bool:
