@@ -23,6 +23,7 @@ from autograder.sandbox.kit import kit
 from autograder.student import StudentFault, StudentProcess
 
 LIMIT = 4.0  # CPU seconds for an attack
+EATING = 30.0  # and where it fills memory: a virtual machine may take seconds for a gigabyte
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Attack:
     source: str
     holds: Callable[[Any], bool]
     target: str = ""
+    limit: float = LIMIT
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ ATTACKS = [
         "import numpy as np\n"
         "def attack(_):\n    np.ones(75_000_000)\n    return float(np.ones(140_000_000)[0])",
         lambda end: end is Status.MEMORY,
+        limit=EATING,
     ),
     Attack(
         "all processes of a submission together get 2 GB",
@@ -70,6 +73,7 @@ ATTACKS = [
         "def attack(_):\n    for _ in range(5):\n        if os.fork() == 0:\n"
         "            block = bytearray(600_000_000)\n            break\n    time.sleep(3600)",
         lambda end: end is Status.MEMORY,
+        limit=EATING,
     ),
     Attack(
         f"at most {jail.LIMITS['NPROC']} processes",
@@ -175,7 +179,7 @@ def examine(launch: Launch) -> Iterator[Finding]:
 
 def _run(attack: Attack, target: str, launch: Launch) -> Any:
     extracted = extract(notebook_bytes(attack.source), ["attack"])
-    with StudentProcess(extracted, ["attack"], limit=LIMIT, launch=launch) as process:
+    with StudentProcess(extracted, ["attack"], limit=attack.limit, launch=launch) as process:
         try:
             return process.call("attack", target)
         except StudentFault as problem:

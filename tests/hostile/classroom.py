@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import socket
 import stat
@@ -19,6 +20,7 @@ from hostile.machine import MARK, ROOT, Place, gradebook, hashes
 from autograder.sample import dump
 
 LIMIT = 5.0  # seconds a check: the family of memory eaters needs three to be caught
+EATEN = 3 * 2**30  # bytes of memory that attacks fill
 CORRECT, WRONG = "honest-correct", "honest-wrong"
 
 
@@ -60,6 +62,7 @@ def grade_class(place: Place, *options: str) -> Graded:
     place.give_away()
     canary.chmod(0o1777)
     before = hashes(place.course)
+    fetch_memory()
     finished = place.grade(HOMEWORK, "--limit", f"{LIMIT:g}", *options)
     return Graded(
         finished=asdict(finished),
@@ -76,6 +79,12 @@ def grade_class(place: Place, *options: str) -> Graded:
         knocks=listeners.close(),
         traces=traces(place),
     )
+
+
+def fetch_memory() -> None:
+    """Use memory once: what a virtual machine has never used may take it seconds a gigabyte."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
+    mmap.mmap(-1, EATEN, flags=flags).close()
 
 
 def texts(folder: Path, read: Callable[[str], Any] = str) -> dict[str, Any]:
