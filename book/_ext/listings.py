@@ -12,14 +12,18 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 FOR_THE_CHECKER = re.compile(r"  # type: ignore(\[[\w-]+\])?$", re.MULTILINE)
+HEADS = re.compile(r"^(def \w+\()(.+)(\)(?: -> .+)?:)$", re.MULTILINE)
+WIDTH = 80  # columns that a page shows without scrolling
 
 
 def for_readers(code: str) -> str:
-    r"""Return the code without docstrings.
+    r"""Return the code without docstrings, and break the head of a function that is too wide.
 
     >>> print(for_readers("def f(x):  # type: ignore\n    '''One.\n\n    Two.\n    '''\n    x"))
     def f(x):
         x
+    >>> for_readers(f"def f({'x' * 80}):\n    pass").split("\n")[::2]
+    ['def f(', '):']
     """
     lines = FOR_THE_CHECKER.sub("", code).split("\n")
     try:
@@ -30,7 +34,11 @@ def for_readers(code: str) -> str:
         if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
             text = node.body[0]
             del lines[text.lineno - 1 : text.end_lineno]
-    return "\n".join(lines)
+    return HEADS.sub(_break, "\n".join(lines))
+
+
+def _break(head: re.Match[str]) -> str:
+    return head[0] if len(head[0]) <= WIDTH else "\n".join((head[1], f"    {head[2]}", head[3]))
 
 
 def shorten(app: Sphinx, doctree: nodes.document) -> None:
