@@ -64,7 +64,8 @@ def select_pair(r, up, low, K, diagonal):  # type: ignore[no-untyped-def]
         \frac{(r_i - r_j)^2}{K_{ii} + K_{jj} - 2K_{ij}}  \tag{eq-smo-gain}
     """
     i = highest(r, up)
-    j, violation = best_partner(r[i] - up[i], r, low, K[i], diagonal[i], diagonal)
+    top = r[i] - up[i]
+    j, violation = best_partner(top, r, low, K[i], diagonal[i], diagonal)
     return i, j, violation
 
 
@@ -140,7 +141,8 @@ def take_step(alpha, r, K, y, C, i, j):  # type: ignore[no-untyped-def]
     curvature = K[i, i] + K[j, j] - 2.0 * K[i, j]
     room_i = C[i] - alpha[i] if y[i] > 0 else alpha[i]
     room_j = alpha[j] if y[j] > 0 else C[j] - alpha[j]
-    t = min((r[i] - r[j]) / max(curvature, MIN_CURVATURE), room_i, room_j)  # (eq-smo-step)
+    # (eq-smo-step), cut down to the room in the box
+    t = min((r[i] - r[j]) / max(curvature, MIN_CURVATURE), room_i, room_j)
 
     before_i, before_j = alpha[i], alpha[j]
     alpha[i] += y[i] * t
