@@ -41,9 +41,9 @@ def minimise(K, y, C, alpha, r, tol, max_iter):  # type: ignore[no-untyped-def]
     diagonal = np.diag(K).copy()
     up = np.where(np.where(y > 0, alpha < C, alpha > 0), 0.0, np.inf)  # ∞ is a wall: not in I_up
     low = np.where(np.where(y > 0, alpha > 0, alpha < C), 0.0, np.inf)
-    n_iter, scratch = 0, np.empty((2, r.size))
+    n_iter, work = 0, np.empty((2, r.size))
     while True:
-        i, j, violation = select_pair(r, up, low, K, diagonal, scratch)
+        i, j, violation = select_pair(r, up, low, K, diagonal, work)
         if violation <= tol or n_iter >= max_iter:
             break
         if not take_step(alpha, r, K, y, C, i, j):
@@ -57,14 +57,15 @@ def minimise(K, y, C, alpha, r, tol, max_iter):  # type: ignore[no-untyped-def]
 
 
 @jit()
-def select_pair(r, up, low, K, diagonal, scratch):  # type: ignore[no-untyped-def]
+def select_pair(r, up, low, K, diagonal, work):  # type: ignore[no-untyped-def]
     r"""Return i with the largest r in I_up, the j in I_low that gains most, and the violation (B4).
 
     .. math:: j = \arg\max_{j \in I_{\text{low}},\ r_j < r_i}
         \frac{(r_i - r_j)^2}{K_{ii} + K_{jj} - 2K_{ij}}  \tag{eq-smo-gain}
     """
-    i = highest(r, up, scratch[0])
-    j, violation = best_partner(r[i] - up[i], r, low, K[i], diagonal[i], diagonal, scratch)
+    i = highest(r, up, work[0])
+    top = r[i] - up[i]
+    j, violation = best_partner(top, r, low, K[i], diagonal[i], diagonal, work)
     return i, j, violation
 
 
@@ -79,9 +80,12 @@ def highest(r, up, height):  # type: ignore[no-untyped-def]
 
 
 @jit()
-def best_partner(top, r, low, row, own, diagonal, scratch):  # type: ignore[no-untyped-def]
-    """Return the first index of the largest gain (eq-smo-gain), and the largest top − r."""
-    lift, gain = scratch[0], scratch[1]
+def best_partner(top, r, low, row, own, diagonal, work):  # type: ignore[no-untyped-def]
+    """Return the first index of the largest gain (eq-smo-gain), and the largest top − r.
+
+    Both are written to ``work``: to ask for memory in each step would take longer.
+    """
+    lift, gain = work[0], work[1]
     for k in range(r.size):
         lift[k] = max(top - (r[k] + low[k]), 0.0)
         gain[k] = lift[k] * lift[k] / max(own + diagonal[k] - 2.0 * row[k], MIN_CURVATURE)
@@ -114,7 +118,7 @@ def largest(values):  # type: ignore[no-untyped-def]
     return np.int64(top).view(np.float64)
 
 
-def _best_partner_in_numpy(top, r, low, row, own, diagonal, scratch):  # type: ignore[no-untyped-def]
+def _best_partner_in_numpy(top, r, low, row, own, diagonal, work):  # type: ignore[no-untyped-def]
     lift = np.maximum(top - (r + low), 0.0)
     gain = lift * lift / np.maximum(own + diagonal - 2.0 * row, MIN_CURVATURE)
     return gain.argmax(), lift.max()
@@ -148,7 +152,8 @@ def take_step(alpha, r, K, y, C, i, j):  # type: ignore[no-untyped-def]
     curvature = K[i, i] + K[j, j] - 2.0 * K[i, j]
     room_i = C[i] - alpha[i] if y[i] > 0 else alpha[i]
     room_j = alpha[j] if y[j] > 0 else C[j] - alpha[j]
-    t = min((r[i] - r[j]) / max(curvature, MIN_CURVATURE), room_i, room_j)  # (eq-smo-step)
+    # (eq-smo-step), cut down to the room in the box
+    t = min((r[i] - r[j]) / max(curvature, MIN_CURVATURE), room_i, room_j)
 
     before_i, before_j = alpha[i], alpha[j]
     alpha[i] += y[i] * t
