@@ -14,9 +14,9 @@ def best_row(scores: Any, row: Any, code: int, curvature: float, cost: float, ne
     r"""Write to ``new`` the multipliers of one example that are best when all others stay (S7).
 
     .. math::
-        a_c = C\,[c = y] - \frac{\max(0,\ u_c - \psi)}{\|x\|^2},\qquad
-        u_c = f_c(x) + [c \ne y] + \|x\|^2 (C\,[c = y] - a_c^{\text{old}}),\qquad
-        \sum_c \max(0,\ u_c - \psi) = C \|x\|^2  \tag{eq-multiclass-step}
+        a_c &= C\,[c = y] - \frac{\max(0,\ u_c - \psi)}{\|x\|^2},\\
+        u_c &= f_c(x) + [c \ne y] + \|x\|^2 (C\,[c = y] - a_c^{\text{old}}),\\
+        \sum_c \max(0,\ u_c - \psi) &= C \|x\|^2  \tag{eq-multiclass-step}
 
     ψ is first taken over all u, then over those above it, until these stay the same: it only
     rises, so that k rounds are enough. The row must not be zero.

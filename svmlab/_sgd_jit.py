@@ -27,9 +27,9 @@ def decayed_steps(
     lam: float,
     radius: float,
 ) -> float:
-    """Take one step (eq-pegasos-update) a row of ``batches`` on w = s v, in place; return s.
+    """Take one step (eq-pegasos-update) for each row of ``batches`` on w = s v, in place; return s.
 
-    The gradient of row i counts ``share[i]`` times. ``alpha`` follows: w = s Σ alpha_i y_i x_i.
+    The gradient of row i counts ``share[i]`` times. ``alpha`` follows: w = s Σ αᵢyᵢxᵢ.
     Weights longer than ``radius`` are shortened to it. For that ‖v‖² is kept: adding c x to v adds
     c (x · v) to it, once with the old v and once with the new one.
     """

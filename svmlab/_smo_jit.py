@@ -97,7 +97,7 @@ def first_largest(values):  # type: ignore[no-untyped-def]
     """Return the first index of the largest value, none of which is nan.
 
     The compiler has vector instructions for the maximum of integers only. The bits of floats, read
-    as integers, are in the same order, if those of negative ones but the sign are turned over.
+    as integers, are in the same order, if in negative ones all but the sign are turned over.
     """
     n, bits = values.size, values.view(np.int64)
     top = bits[0] ^ ((bits[0] >> 63) & ALL_BUT_SIGN)

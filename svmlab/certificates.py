@@ -118,7 +118,7 @@ def primal_infeasibility(margins: Vector, xi: Vector | float = 0.0) -> float:
 
     .. math:: m_i \ge 1 - \xi_i,\qquad \xi_i \ge 0  \tag{eq-primal-feasible}
 
-    >>> primal_infeasibility(np.array([1.0, 0.7]), np.array([0.0, 0.2])).__round__(10)
+    >>> round(primal_infeasibility(np.array([1.0, 0.7]), np.array([0.0, 0.2])), 10)
     0.1
     """
     return float(max(0.0, np.max(1.0 - xi - margins), np.max(-np.asarray(xi))))
@@ -151,7 +151,7 @@ def kkt_violation(alpha: Vector, K: Matrix, y: Vector, C: float | Vector) -> flo
 
     .. math:: v = \max_{I_{\text{up}}} r_i - \min_{I_{\text{low}}} r_i  \tag{eq-violation}
 
-    It is the largest v for which some pair can still move; SMO stops when it is below ``tol``.
+    It is the largest rᵢ − rⱼ of a pair that can still move; SMO stops when it is at most ``tol``.
 
     >>> kkt_violation(np.zeros(2), np.eye(2), np.array([1.0, -1.0]), 1.0)
     2.0

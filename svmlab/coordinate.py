@@ -81,10 +81,10 @@ def dual_coordinate_descent(
     together by eq-dcd-newton where that pays, which LIBLINEAR does not: single moves crawl when C
     is large or rows are nearly parallel.
 
-    Where an epoch meets no projected gradient above ``tol`` (or ten visits an example have passed),
-    w and the projected gradients of all examples are recomputed from α. It ends when they are at
-    most ``tol``, or at the rounding error of the margins if that is more, for the hinge then
-    0 ≤ P − D ≤ tol · Σ Cᵢ; otherwise those that are not wake up.
+    Where an epoch meets no projected gradient above ``tol`` (or after ten visits per example), w
+    and the projected gradients of all examples are recomputed from α. It ends when they are at
+    most ``tol``, or at the rounding error of the margins if that is more; for the hinge, then
+    0 ≤ P − D ≤ tol · Σ Cᵢ. Otherwise the examples above it wake up.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def newton_move(alpha: Vector, gradient: Vector, Z: Matrix, ridge: Vector, upper
 
     .. math::
         \alpha(t) = \min(\max(\alpha - t\,(Q + \mu I)^{-1} G,\ 0),\ U),\qquad
-        Q = Z Z^\top + \operatorname{diag}(R)  \tag{eq-dcd-newton}
+        Q = Z Z^T + \operatorname{diag}(R)  \tag{eq-dcd-newton}
 
     The rows of Z are yx. Up to the first bend the dual rises for every t in [0, 1] and μ > 0 (μ
     only keeps the system solvable); ends at which 1, 2, 4, … variables reach a bound are compared.

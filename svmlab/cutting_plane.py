@@ -25,8 +25,8 @@ def cutting_plane(
     r"""Train a linear SVM without intercept by adding the most violated constraint (S8, S11).
 
     .. math::
-        \min_{w,\ \xi}\ \tfrac12 \|w\|^2 + nC\,\xi \quad\text{where }
-        \frac1n \sum_i c_i\, y_i (w \cdot x_i) \ge \frac1n \sum_i c_i - \xi
+        & \min_{w,\ \xi}\ \tfrac12 \|w\|^2 + nC\,\xi\\
+        & \text{where } \frac1n \sum_i c_i\, y_i (w \cdot x_i) \ge \frac1n \sum_i c_i - \xi
         \text{ for all } c \in \{0, 1\}^n  \tag{eq-one-slack}
 
     A round solves this for the constraints found so far, whose dual is small (eq-cut-dual), and
@@ -127,8 +127,8 @@ def solve_cuts(
     r"""Solve the dual over the constraints found so far from a start β; also count steps (S11).
 
     .. math::
-        \max_\beta\ \sum_k \beta_k |c_k| - \tfrac12 \Bigl\| \sum_k \beta_k g_k \Bigr\|^2
-        \quad\text{where } \beta \ge 0,\ \sum_k \beta_k = C,\quad
+        & \max_\beta\ \sum_k \beta_k |c_k| - \tfrac12 \Bigl\| \sum_k \beta_k g_k \Bigr\|^2\\
+        & \text{where } \beta \ge 0,\ \sum_k \beta_k = C,\quad
         g_k = \sum_{i \in c_k} y_i x_i  \tag{eq-cut-dual}
 
     The first constraint is the empty one, g = 0: its weight is what the others leave of C. A pair

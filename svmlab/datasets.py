@@ -149,7 +149,7 @@ def three_blobs(
 
 
 def one_versus_rest_fails(n: int, rng: np.random.Generator) -> tuple[Matrix, Indices]:
-    """Return three classes in a row, of which one machine a class loses one, whatever C (S6, S7).
+    """Return three classes in a row; one machine a class loses one of them, whatever C (S6, S7).
 
     No line separates the middle class (40 %) from both others. The cheapest its own machine can do
     is to keep the right class (35 %, far) out and to give up the left one (25 %, near): there it

@@ -66,8 +66,9 @@ def movable(alpha: Vector, y: Vector, C: float | Vector) -> tuple[Mask, Mask]:
     r"""Return which αᵢyᵢ may still rise, and which may fall, inside the box (B3, B5).
 
     .. math::
-        I_{\text{up}} = \{\alpha_i < C, y_i = 1\} \cup \{\alpha_i > 0, y_i = -1\},\quad
-        I_{\text{low}} = \{\alpha_i > 0, y_i = 1\} \cup \{\alpha_i < C, y_i = -1\}  \tag{eq-up-low}
+        I_{\text{up}} &= \{\alpha_i < C, y_i = 1\} \cup \{\alpha_i > 0, y_i = -1\}\\
+        I_{\text{low}} &= \{\alpha_i > 0, y_i = 1\} \cup \{\alpha_i < C, y_i = -1\}
+        \tag{eq-up-low}
 
     >>> movable(np.array([0.0, 2.0]), np.array([1.0, 1.0]), 2.0)
     (array([ True, False]), array([False,  True]))
@@ -79,7 +80,7 @@ def movable(alpha: Vector, y: Vector, C: float | Vector) -> tuple[Mask, Mask]:
 
 
 def intercept_interval(r: Vector, up: Mask, low: Mask) -> tuple[float, float]:
-    r"""Return (max r(I_up), min r(I_low)): if in order, every b between is optimal (B3).
+    r"""Return the ends of the interval of b; if in order, every b between is optimal (B3).
 
     .. math:: \max_{I_{\text{up}}} r_i \le b \le \min_{I_{\text{low}}} r_i
         \tag{eq-intercept-interval}

@@ -183,10 +183,10 @@ def conjugate_gradient(
         \beta_k = \max\Big(0,\ \frac{g_{k+1} \cdot (g_{k+1} - g_k)}{g_k \cdot g_k}\Big)
         \tag{eq-polak-ribiere}
 
-    β = 0 forgets the past, as do every d + 1 steps and a direction that does not descend. The
-    number of steps grows like the root of the condition number. Each step reads all rows, for the
-    gradient and for X d; the line search (:func:`line_search`) needs no more. It stops when ‖∇P‖
-    is at most ``tol`` times that at 0.
+    β = 0 forgets the past. So it is also set every d + 1 steps, and where the direction does not
+    descend. The number of steps grows like the root of the condition number. Each step reads all
+    rows, for the gradient and for X d; the line search (:func:`line_search`) needs no more. It
+    stops when ‖∇P‖ is at most ``tol`` times that at 0.
 
     Parameters and result are those of :func:`gradient_descent`, for the losses "squared_hinge" and
     "logistic".

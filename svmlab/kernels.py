@@ -189,8 +189,8 @@ def gaussian_taylor_map(x: Vector, gamma: float, n_terms: int) -> Matrix:
 def taylor_truncation_bound(radius: float, gamma: float, n_terms: int) -> float:
     r"""Bound the error of :func:`gaussian_taylor_map` for |x|, |z| ≤ radius (C13).
 
-    With v = 2γxz the neglected tail of the exponential series is at most |v|ⁿ/n! times e^|v|, and
-    the factor e^{−γ(x² + z²)} in front is at most e^{−|v|}, so the two exponentials cancel:
+    With v = 2γxz the neglected tail of the exponential series is at most |v|ⁿ/n! times e^{|v|},
+    and the factor e^{−γ(x² + z²)} in front is at most e^{−|v|}, so the two exponentials cancel:
 
     .. math:: |K(x,z) - \varphi(x)\cdot\varphi(z)| \le \frac{u^n}{n!},\quad u = 2\gamma R^2
         \tag{eq-taylor-bound}

@@ -296,7 +296,7 @@ def compare(
     error: Error = mistake_rate,
     stratify: bool = True,
 ) -> Comparison:
-    """Cross-validate several models, SVMs and ensembles say, on the same folds (M1, G8–G10).
+    """Cross-validate several models, say SVMs and ensembles, on the same folds (M1, G8–G10).
 
     >>> X, y = np.arange(20.0)[:, None], np.where(np.arange(20) < 10, -1.0, 1.0)
     >>> models = {

@@ -43,7 +43,7 @@ def newton_rows(
     ----------
     A : (n, m) rows, with a column of ones for an intercept
     penalty : (m,) 1 for a weight, 0 for the intercept
-    loss : f -> (total loss, its slopes, its curvatures), the last two of shape (n,)
+    loss : f ↦ (total loss, its slopes, its curvatures), the last two of shape (n,)
     largest : (n,) sizes that the slopes can reach; they set the scale of the stopping rule
 
     >>> half_square = lambda f: (0.5 * (f - 1.0) @ (f - 1.0), f - 1.0, np.ones(2))

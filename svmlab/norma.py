@@ -51,7 +51,8 @@ def norma(
     n_steps : T
     rng : draws the examples
     eta : the steps are η/√t, with λη < 1; by default 1/(√λ R) with R² the largest K(x, x), or ½/λ
-        if that is less: the minimum has a norm of at most 1/√λ, a slope of the loss one of R
+        if that is less: the minimum has a norm of at most 1/√λ, a slope of the loss one of at
+        most R
     tau : how many of the last steps to keep in memory; all if None. What is lost is at most
         :func:`truncation_bound`.
 

@@ -105,7 +105,7 @@ def pegasos(
     record_every: int | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> PrimalResult:
-    r"""Minimise the regularized risk by n_steps Pegasos steps from w = 0 (S9, S10).
+    r"""Minimise the regularised risk by n_steps Pegasos steps from w = 0 (S9, S10).
 
     Step t = 1, 2, … draws a batch (:func:`draw_batch`), moves (:func:`update`, eq-pegasos-update)
     and, if asked to, projects (:func:`project`). The last weights are returned. One step costs the
@@ -167,11 +167,11 @@ def soft_svm_sgd(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> PrimalResult:
-    r"""Minimise the regularized risk with an accumulator and return the mean iterate (G5).
+    r"""Minimise the regularised risk with an accumulator and return the mean iterate (G5).
 
     .. math::
-        w_0 = 0,\quad w_t = \frac{\theta_t}{\lambda t},\qquad
-        \theta_{t+1} = \theta_t + [\,y_i\, w_t \cdot x_i < 1\,]\, y_i x_i,\qquad
+        w_0 = 0,\quad w_t = \frac{\theta_t}{\lambda t},\quad
+        \theta_{t+1} = \theta_t + [\,y_i\, w_t \cdot x_i < 1\,]\, y_i x_i,\quad
         \bar w = \frac1T \sum_{t=0}^{T-1} w_t  \tag{eq-soft-svm-sgd}
 
     The iterates are those of :func:`pegasos` with one row a step and no projection. The mean is

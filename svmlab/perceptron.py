@@ -85,7 +85,7 @@ def perceptron(
     rate : a constant η, or the pair (c₁, c₂) of :func:`decaying_rate`
     stop : one of the four rules
     max_passes : passes over the data at most, under every rule
-    patience : passes that the second and third rule wait
+    patience : passes that the second and third rules wait
     min_rate : where the first rule stops
     rng : shuffles before each pass; without it the rows come in their own order
     X_val, y_val : the validation set of the third rule

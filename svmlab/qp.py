@@ -22,7 +22,7 @@ ACCEPTED_VIOLATION = 1e-5  # Clarabel's default accuracy is 1e-8, relative to th
 class QP(NamedTuple):
     r"""A convex quadratic program in standard form (C20).
 
-    .. math:: \min_x\ \tfrac12 x^\top P x + q^\top x \quad\text{where } G x \le h,\ A x = b
+    .. math:: \min_x\ \tfrac12 x^T P x + q^T x \quad\text{where } G x \le h,\ A x = b
         \tag{eq-qp}
     """
 
@@ -92,7 +92,7 @@ def dual_qp(K: Matrix, y: Vector, C: float | Vector = 1.0) -> QP:
     r"""Write the dual with unknowns α, as a minimisation (C20, B1).
 
     .. math:: P_{ij} = y_i y_j K_{ij},\ q = -1,\quad
-        -\alpha \le 0,\ \alpha \le C,\quad y^\top \alpha = 0  \tag{eq-dual-qp}
+        -\alpha \le 0,\ \alpha \le C,\quad y^T \alpha = 0  \tag{eq-dual-qp}
 
     >>> dual_qp(np.eye(2), np.array([1.0, -1.0]), 3.0).h
     array([-0., -0.,  3.,  3.])

@@ -111,8 +111,9 @@ def svr(
     r"""Solve support vector regression by SMO on two multipliers an example (C18, C21).
 
     .. math::
-        \max_{\alpha, \alpha^*}\ \beta \cdot y - \varepsilon \sum_i (\alpha_i + \alpha_i^*)
-        - \tfrac12 \beta^T K \beta,\quad \beta = \alpha - \alpha^*,\quad
+        & \max_{\alpha, \alpha^*}\ \beta \cdot y - \varepsilon \sum_i (\alpha_i + \alpha_i^*)
+        - \tfrac12 \beta^T K \beta\\
+        & \text{where } \beta = \alpha - \alpha^*,\quad
         0 \le \alpha_i, \alpha_i^* \le C_i,\quad \sum_i \beta_i = 0  \tag{eq-svr-dual}
 
     To :func:`svmlab.working_sets.climb` these are 2n variables with signs +1 and −1 and targets

@@ -190,9 +190,9 @@ def all_squares(rows: RowArrays, out: Vector) -> None:
 def shuffled(n: int, rng: np.random.Generator) -> Indices:
     """Return 0, …, n − 1 in random order; where n is large, one that memory can follow (M11).
 
-    Reading rows all over a large memory takes longer than computing with them. So not rows are
-    shuffled but blocks of √n/16 neighbours. There are still 16√n of them to mix: even if the file
-    is sorted by class, a class is all over the order.
+    Reading rows all over a large memory takes longer than computing with them. So blocks of √n/16
+    neighbours are shuffled, not rows. There are still 16√n blocks to mix: even if the file is
+    sorted by class, a class is all over the order.
 
     >>> shuffled(5, np.random.default_rng(0))
     array([2, 4, 3, 0, 1])

@@ -71,11 +71,11 @@ class ScaledWeights:
             self.s = float(self._take_steps(*state, *problem, *some, self.lam, radius))
 
     def objective(self) -> float:
-        """Return the regularized risk of w."""
+        """Return the regularised risk of w."""
         return regularized_risk(self.w, self.X, self.y, self.lam, self.share)
 
     def bound(self) -> float:
-        """Return a lower bound on the smallest regularized risk, from the rows that w is made of.
+        """Return a lower bound on the smallest regularised risk, from the rows that w is made of.
 
         Cut to the box, their α is feasible in the dual.
         """
@@ -106,12 +106,12 @@ def dual_bound(
     share: Vector | float = 1.0,
     w: Vector | None = None,
 ) -> float:
-    r"""Return a lower bound on the smallest regularized risk, from any α (S9, C20).
+    r"""Return a lower bound on the smallest regularised risk, from any α (S9, C20).
 
     .. math::
-        \lambda\, \max_{0 \le \tau \le 1} \Big( \tau \sum_i \alpha_i
-        - \tfrac{\tau^2}2 \big\| \sum_i \alpha_i y_i x_i \big\|^2 \Big) \le \min_w F(w),
-        \qquad \alpha_i \leftarrow \min(\max(\alpha_i, 0),\ \tfrac{c_i}{n\lambda})
+        & \lambda\, \max_{0 \le \tau \le 1} \Big( \tau \sum_i \alpha_i
+        - \tfrac{\tau^2}2 \big\| \sum_i \alpha_i y_i x_i \big\|^2 \Big) \le \min_w F(w),\\
+        & \alpha_i \leftarrow \min(\max(\alpha_i, 0),\ \tfrac{c_i}{n\lambda})
         \tag{eq-risk-bound}
 
     It is the dual objective times λ; without an intercept, the box is all that the dual asks for.

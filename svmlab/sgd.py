@@ -132,7 +132,7 @@ def svm_sgd(
     sample_weight: ArrayLike | None = None,
     sample_weight_val: ArrayLike | None = None,
 ) -> PrimalResult:
-    r"""Minimise the regularized risk by SGD over shuffled epochs (M11, M12, M13).
+    r"""Minimise the regularised risk by SGD over shuffled epochs (M11, M12, M13).
 
     .. math:: w_{t+1} = (1 - \eta_t\lambda)\, w_t + \eta_t\, [y_i\, w_t \cdot x_i < 1]\, y_i x_i
         \tag{eq-svm-sgd}

@@ -252,7 +252,7 @@ def check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
 
 @jit(nogil=True)
 def columns_rise(indices: Columns, indptr: Indices, d: int) -> bool:
-    """Tell whether the columns of each row rise and are in [0, d): its ends tell the latter."""
+    """Tell whether the columns of each row rise, from 0 at the least to below d."""
     for i in range(len(indptr) - 1):
         row = indices[indptr[i] : indptr[i + 1]]
         falls = len(row) > 0 and (row[0] < 0 or row[-1] >= d)
@@ -297,7 +297,7 @@ def _holds_a_column_twice(X: CSR) -> bool:
 
 @jit(nogil=True)
 def meets_a_column_twice(indices: Columns, indptr: Indices, d: int) -> bool:
-    """Go through the rows and remember in which one each column was met last."""
+    """Tell whether a row has a column twice: remember in which row each was met last."""
     met = np.full(d, -1)
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):

@@ -17,24 +17,41 @@ from sphinx.ext.autodoc import FunctionDocumenter
 from svmlab._jit import Jitted
 from svmlab.lecture_map import IDS
 
-CITED = re.compile(r"\((eq-[a-z0-9-]+)\)|(?<![\w`({-])(eq-[a-z0-9-]*[a-z0-9])")
+CITED = re.compile(r"\((eq-[a-z0-9-]+)\)|(?<![\w`{-])(eq-[a-z0-9-]*[a-z0-9])")
 RESULT = re.compile(r"\b[SCMGB]\d{1,2}\b")
 RESULTS = re.compile(r"\([SCMGB]\d[^()]*\)")
 TAG = re.compile(r"\s*\\tag\{(eq-[a-z0-9-]+)\}")
 SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Notes")
 SENTENCE = re.compile(r" +(?:[A-Z]|``)")
 FITTED = re.compile(r"(?<![`\w])([A-Za-z]\w*_)(?![`\w{])")
+INDEX = re.compile(r"(?<![\w`\\])([A-Za-zα-ω])_(\{[^{}]+\}|up|low|typ|[A-Za-z])(?!\w)")
+POWER = re.compile(r"(?<=[\w)])\^(\{[^{}]+\}|\([^()]+\)|\w+)")
 
 
 def escape_prose(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
-    """Keep |x| and ``coef_`` from being taken for markup; formulas and examples stay."""
+    """Keep |x| and ``coef_`` from being taken for markup, and set x_i and r^d as they are meant.
+
+    Formulas and examples stay.
+    """
     formula = False
     for k, line in enumerate(lines):
         formula = line.startswith(".. math::") or (formula and (not line or line.startswith(" ")))
         if not formula and not line.lstrip().startswith((">>>", "...")):
-            lines[k] = in_prose(lambda part: FITTED.sub(r"``\1``", part.replace("|", r"\|")), line)
+            lines[k] = in_prose(_escape, line)
+
+
+def _escape(text: str) -> str:
+    text = FITTED.sub(r"``\1``", text.replace("|", r"\|"))
+    text = INDEX.sub(lambda match: match[1] + _small("sub", match, match[2]), text)
+    return POWER.sub(lambda match: _small("sup", match, match[1]), text)
+
+
+def _small(role: str, match: re.Match[str], text: str) -> str:
+    following = match.string[match.end() : match.end() + 1]
+    end = "" if following in " .,;:)" else "\\ "  # "" too is in any string
+    return f"\\ :{role}:`{text[1:-1] if text[0] in '{(' else text}`{end}"
 
 
 def in_prose(change: Callable[[str], str], line: str) -> str:
@@ -80,7 +97,8 @@ def list_entries(
                 found += ["", line]
                 continue
             term, _, text = line.partition(" : ")
-            if section == "Returns" and not text and " " in term:  # words, no name
+            words = section == "Attributes" or (section == "Returns" and " " in term)
+            if words and not text:  # no name that is explained
                 found.append(line)
                 continue
             term = term.replace("`", "")

@@ -12,7 +12,7 @@ MAX_CODE = 4095  # a tree keeps one bit a node for each code
 
 
 def check_classes(y: ArrayLike, n: int, n_classes: int | None = None) -> tuple[Indices, int]:
-    """Return y as class codes 0..K−1 together with K.
+    """Return y as class codes 0, …, K − 1 together with K.
 
     >>> check_classes([0, 2, 1], 3)
     (array([0, 2, 1]), 3)

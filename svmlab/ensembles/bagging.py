@@ -59,7 +59,7 @@ def fit_bagging(
     ----------
     X : array (n, d)
     y : array (n,)
-        Class codes 0..K−1 for "majority", real targets for "average".
+        Class codes 0, …, K − 1 for "majority", real targets for "average".
     learner : function (X, y, rng) ↦ predictor
         Φ; a predictor maps rows to codes or real values.
     rng : Generator

@@ -27,15 +27,15 @@ class Boosting:
     Attributes
     ----------
     predictors : tuple of functions
-        X ↦ class codes, one a round.
+        X ↦ class codes, one for each round.
     votes : array (T,)
-        a_t, the say of each rule.
+        The say a_t of each rule.
     weights : array (n,)
         The distribution over the examples after the last round.
     n_classes : int
     stopped : str
-        "rounds" when all were run, "no mistake" when a rule made none, "chance" when a rule was no
-        better than guessing and was left out (if it was the first it is kept, alone, and the
+        One of "rounds" (all were run), "no mistake" (a rule made none) and "chance" (a rule was no
+        better than guessing and was left out; if it was the first it is kept, alone, and the
         bound says nothing).
     history : dict of arrays
         For each round: ``error`` ε_t of the rule under its weights, ``training_error`` of the vote
@@ -78,9 +78,9 @@ def fit_adaboost(
     ----------
     X : array (n, d)
     y : array (n,)
-        Class codes 0..K−1.
+        Class codes 0, …, K − 1.
     learner : function (X, y, weights) ↦ predictor, optional
-        :func:`stump_learner` unless given.
+        By default :func:`stump_learner`.
     n_rounds : int
         T, at most.
     sample_weight : array (n,), optional
@@ -178,7 +178,7 @@ def round_factor(error: float, n_classes: int = 2) -> float:
         = \sqrt{\varepsilon_t (1 - \varepsilon_t)} \Big(\sqrt{K-1} + \frac{1}{\sqrt{K-1}}\Big)
         \tag{eq-adaboost-factor}
 
-    For K = 2 this is 2√(ε(1 − ε)) < 1.
+    For K = 2 this is 2√(ε(1 − ε)), which is below 1 unless ε = ½.
 
     >>> round(round_factor(0.2), 12)
     0.8
@@ -190,16 +190,18 @@ def round_factor(error: float, n_classes: int = 2) -> float:
 def exponential_bound(errors: ArrayLike, n_classes: int = 2) -> Vector:
     r"""Return the bound on the training error after each round (G10).
 
-    .. math:: \frac1n \sum_i [H_T(x_i) \ne y_i] \le \frac1n \sum_i e^{-\sum_t a_t m_{ti}}
-        = \prod_{t=1}^{T} Z_t, \qquad \text{for two classes }
-        \prod_t 2\sqrt{\varepsilon_t(1 - \varepsilon_t)}  \tag{eq-adaboost-bound}
+    .. math::
+        \frac1n \sum_i [H_T(x_i) \ne y_i] \le \frac1n \sum_i e^{-\sum_t a_t m_{ti}}
+        &= \prod_{t=1}^{T} Z_t\\
+        &= \prod_t 2\sqrt{\varepsilon_t(1 - \varepsilon_t)}\ \text{ (two classes)}
+        \tag{eq-adaboost-bound}
 
     The inequality holds since a wrong vote needs Σ a_t m_t ≤ 0.
 
     Parameters
     ----------
     errors : array (T,)
-        ε_t, each measured under the weights of its round.
+        The ε_t, each measured under the weights of its round.
 
     >>> exponential_bound([0.2, 0.5, 0.1])
     array([0.8 , 0.8 , 0.48])

@@ -56,7 +56,7 @@ def fit_forest(
     ----------
     X : array (n, d)
     y : array (n,)
-        Class codes 0..K−1, or real targets for the criterion "variance".
+        Class codes 0, …, K − 1, or real targets for the criterion "variance".
     rng : Generator
     growth : Growth
         ``max_features`` variables are drawn for each split; ``split="mean"`` or ``"median"`` and

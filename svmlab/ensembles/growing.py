@@ -50,7 +50,7 @@ def fit_tree(
     ----------
     X : array (n, d)
     y : array (n,)
-        Class codes 0..K−1, or real targets for the criterion "variance".
+        Class codes 0, …, K − 1, or real targets for the criterion "variance".
     growth : Growth
         Criterion, split mode and limits.
     n_classes : int, optional

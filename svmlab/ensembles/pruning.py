@@ -64,8 +64,8 @@ def chi_square_tail(x: float, degrees: int) -> float:
     r"""Return P(χ² > x) for a whole number of degrees of freedom.
 
     .. math::
-        P = e^{-x/2} \sum_{i < k/2} \frac{(x/2)^i}{\Gamma(i + 1)}\ \ (k \text{ even}), \quad
-        \operatorname{erfc}\sqrt{x/2} + e^{-x/2} \sum_{i < (k-1)/2}
+        P &= e^{-x/2} \sum_{i < k/2} \frac{(x/2)^i}{\Gamma(i + 1)}\ \ (k \text{ even})\\
+        P &= \operatorname{erfc}\sqrt{x/2} + e^{-x/2} \sum_{i < (k-1)/2}
         \frac{(x/2)^{i + 1/2}}{\Gamma(i + 3/2)}\ \ (k \text{ odd})  \tag{eq-chi-square-tail}
 
     >>> round(chi_square_tail(3.841458820694124, 1), 12)
@@ -83,8 +83,9 @@ def chi_square_tail(x: float, degrees: int) -> float:
 def f_test(between: float, within: float, n: float) -> float:
     r"""Return the p-value of equal means on both sides of a split (G6).
 
-    .. math:: F = \frac{(n - 2)\, SS_{\text{between}}}{SS_{\text{within}}} \sim F(1, n - 2), \qquad
-        P = I_{SS_{\text{within}} / (SS_{\text{within}} + SS_{\text{between}})}
+    .. math::
+        F &= \frac{(n - 2)\, SS_{\text{between}}}{SS_{\text{within}}} \sim F(1, n - 2)\\
+        P &= I_{SS_{\text{within}} / (SS_{\text{within}} + SS_{\text{between}})}
         \big(\tfrac{n-2}{2}, \tfrac12\big)
         \tag{eq-f-test}
 

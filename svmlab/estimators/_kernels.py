@@ -18,7 +18,7 @@ BLOCK_ROWS = 4096
 
 
 class KernelMachine(SparseAware):
-    """A machine f(x) = Σ dual_coef_ᵢ K(xᵢ, x) + intercept_ over its support vectors (C10, C14)."""
+    """A machine Σ ``dual_coef_[i]`` K(xᵢ, x) + intercept_ over its support vectors (C10, C14)."""
 
     kernel: str | Callable[[Any, Any], Any]
     degree: int

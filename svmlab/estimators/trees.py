@@ -162,8 +162,8 @@ class DecisionTreeRegressor(_TreeMachine, Regressor):
     Parameters
     ----------
     criterion : ``"squared_error"``, the variance in a cell
-    splitter, max_depth, min_samples_split, max_features, categorical_features, significance,
-    random_state : as for :class:`DecisionTreeClassifier`
+    splitter, max_depth, min_samples_split, max_features : as for :class:`DecisionTreeClassifier`
+    categorical_features, significance, random_state : as there
 
     Attributes
     ----------

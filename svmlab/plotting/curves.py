@@ -116,8 +116,8 @@ def plot_path(
     Parameters
     ----------
     C : (k,) values above 0
-    values : (k,) or (k, p), a column a quantity
-    names : one a column
+    values : (k,) or (k, p), a column for each quantity
+    names : one for each column
 
     >>> from matplotlib.figure import Figure
     >>> plot_path([0.1, 1.0], [[0.0, 1.0], [0.5, 0.8]], ax=Figure().subplots()).get_xscale()

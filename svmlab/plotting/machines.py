@@ -104,7 +104,7 @@ def plot_decision_surface(
 ) -> Axes:
     """Colour the plane by the decision function, or by the predicted class (C12, S6, G9).
 
-    A machine with one decision value a point is drawn in depth; one with several, or with
+    A machine with one decision value for each point is drawn in depth; one with several, or with
     ``predict`` alone such as a tree, as regions.
 
     >>> from matplotlib.figure import Figure
