@@ -82,7 +82,7 @@ class Kernel(NamedTuple):
         return float((self.gamma * squared_length + abs(self.coef0)) ** self.degree)
 
     def error(self, squared_length: float, entries: int, eps: float) -> float:
-        """Return a bound on the error of values that are computed in a precision.
+        """Return a bound on the error of values that are computed in a given precision.
 
         A sum of m rounded products is wrong by at most (m + 2) ε times the sum of their sizes, here
         of m entries, the shifts and the factors a; with h = exp these sizes add up to 4γ‖x‖².
@@ -302,7 +302,7 @@ class KernelGram:
         self._owner[places], self._place[index] = index, places
 
     def block(self, index: Indices, dtype: type[np.floating[Any]] = np.float64) -> Matrix:
-        """Return the values of some examples with each other, computed in a precision."""
+        """Return the values of some examples with each other, computed in a given precision."""
         blocks = KernelBlocks(take(self.X, index), self.kernel, dtype, self._form)
         return np.asarray(blocks.among(), np.float64)
 
@@ -325,7 +325,7 @@ class KernelGram:
     def times(self, v: Vector, wanted: Indices) -> Vector:
         """Return the entries of K v at ``wanted``, from kernel values in float64.
 
-        Those of the rows in v with each other are computed once a pair.
+        Those of the rows in v with each other are computed once for each pair.
         """
         used = np.flatnonzero(v)
         order = np.concatenate((used, np.setdiff1d(wanted, used)))

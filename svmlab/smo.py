@@ -40,8 +40,8 @@ def bounds(alpha_i: float, alpha_j: float, y_i: float, y_j: float, C: float) -> 
     r"""Return the ends of the line on which α_j may move while α_i stays in its box too (B5).
 
     .. math::
-        y_i \ne y_j:\ & L = \max(0, \alpha_j - \alpha_i), && H = \min(C, C + \alpha_j - \alpha_i)\\
-        y_i = y_j:\ & L = \max(0, \alpha_i + \alpha_j - C), && H = \min(C, \alpha_i + \alpha_j)
+        y_i \ne y_j:\ & L = \max(0, \alpha_j - \alpha_i),\ \ H = \min(C, C + \alpha_j - \alpha_i)\\
+        y_i = y_j:\ & L = \max(0, \alpha_i + \alpha_j - C),\ \ H = \min(C, \alpha_i + \alpha_j)
         \tag{eq-smo-bounds}
 
     >>> bounds(0.2, 0.5, 1.0, -1.0, 1.0), bounds(0.75, 0.5, 1.0, 1.0, 1.0)
@@ -172,7 +172,7 @@ def simplified_smo(
 ) -> DualResult:
     """Solve the dual by the lecture's algorithm: sweep over i, draw j, move the pair (B2-B9).
 
-    It stops after ``max_passes`` sweeps in a row without a change. With a random partner that
+    It stops after ``max_passes`` sweeps in a row without a change. With a random partner, that
     proves nothing (see the errata): look at ``gap``, or use :func:`solve_dual`. (A multiplier that
     ends one rounding error from its bound makes ``violation`` large where the gap is small.)
 
@@ -270,7 +270,7 @@ def solve_dual(
 ) -> DualResult:
     """Solve the soft-margin dual with the second-order choice of pairs (B4, C21).
 
-    i is the largest r in I_up and j the element of I_low that gains most (eq-smo-gain; Fan, Chen
+    i is the largest r in I_up and j the element of I_low that gains most, eq-smo-gain (Fan, Chen
     and Lin 2005); both move by eq-smo-step. The loop stops when the violation (eq-violation) is at
     most ``tol``, and that is checked again from scratch in float64 before the function returns.
 

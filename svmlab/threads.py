@@ -33,11 +33,9 @@ def check_jobs(n_jobs: int | None) -> int:
 def share_out(
     work: Callable[[int, int], None], n: int, step: int, n_jobs: int, parts: int = 1
 ) -> None:
-    """Call work(first, stop) on ``n_jobs`` threads, of which the caller's is one.
+    """Call work(first, stop) on ``n_jobs`` threads so that the parts make up 0, …, n − 1.
 
-    The parts make up 0, …, n − 1.
-
-    All parts but the last end at a multiple of ``step``: what is computed in steps comes out the
+    The caller's thread is one of them. All parts but the last end at a multiple of ``step``: what is computed in steps comes out the
     same to the last bit, whoever computes it. There are so many ``parts`` a thread; several even
     out what is more work in some places than in others.
 

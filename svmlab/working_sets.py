@@ -27,8 +27,8 @@ INNER_SHARE = 0.1  # a round ends when its violation has fallen to that share
 class Climb(NamedTuple):
     """Where :func:`climb` arrived; what ``r`` proves is computed from scratch.
 
-    ``violation`` and the objectives do not depend on the entries of ``r`` that are not: those of
-    variables at 0 that are well inside their condition.
+    Not computed from scratch are the entries of ``r`` on which neither ``violation`` nor the
+    objectives depend: those of variables at 0 that are well inside their condition.
     """
 
     alpha: Vector
@@ -53,7 +53,7 @@ def climb(
         K_{kl}\quad\text{where } \sum_k \alpha_k y_k = 0,\ 0 \le \alpha_k \le C_k
         \tag{eq-pair-dual}
 
-    Classification has τ = y; regression has two variables an example, with τ = y ∓ ε.
+    Classification has τ = y; regression has two variables for each example, with τ = y ∓ ε.
 
     Pairs move inside a working set. A small problem is one working set. A large one is solved by
     rounds: the variables that violate most join half of the last set (eq-working-set), pairs of the

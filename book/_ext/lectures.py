@@ -21,7 +21,6 @@ from svmlab.lecture_map import IDS, Item, Label, load_lecture_map
 
 log = logging.getLogger(__name__)
 NAMES = {"S": "Sontag", "C": "Chen", "M": "Leskovec et al.", "G": "Garivier", "B": "Boyd-Graber"}
-SIGNS = {r"\sqrt": "√", r"\kappa": "κ", r"\,": "\u2009"}  # what headings have of TeX
 
 
 class Lecture(SphinxDirective):
@@ -135,8 +134,6 @@ class _Tables:
         ]
 
     def _section(self, page: str, anchor: str, title: str) -> nodes.Node:
-        for command, sign in SIGNS.items():  # this page has no MathJax
-            title = title.replace(command, sign)
         return make_refnode(self.app.builder, self.page, page, anchor, nodes.Text(title))
 
     def _function(self, name: str) -> nodes.Node:

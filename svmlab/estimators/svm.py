@@ -31,13 +31,13 @@ class SVC(KernelMachine, ScoringClassifier):
 
     A drop-in for scikit-learn's ``SVC``: two classes give the same attributes to solver accuracy.
     **More than two classes are handled one versus rest** (S6), where scikit-learn trains one
-    machine a pair: ``decision_function`` has a column a class, and the largest wins. There are no
-    probabilities, and no sigmoid kernel (it is not positive definite).
+    machine for each pair: ``decision_function`` has a column for each class, and the largest wins.
+    There are no probabilities, and no sigmoid kernel (it is not positive definite).
 
     Parameters
     ----------
     C : cost of slack, above 0
-    kernel : {"linear", "poly", "rbf", "precomputed"} or a callable (X, Z) -> Gram matrix
+    kernel : {"linear", "poly", "rbf", "precomputed"} or a callable (X, Z) ↦ Gram matrix
     degree, gamma, coef0 : of the kernel (γ x·z + coef0)^degree or exp(−γ‖x − z‖²). ``"scale"`` is
         1 / (d · Var X), the variance counting each row by its sample weight; ``"auto"`` is 1 / d
     tol : largest KKT violation accepted (eq-violation)
