@@ -35,9 +35,9 @@ def share_out(
 ) -> None:
     """Call work(first, stop) on ``n_jobs`` threads so that the parts make up 0, …, n − 1.
 
-    The caller's thread is one of them. All parts but the last end at a multiple of ``step``: what is computed in steps comes out the
-    same to the last bit, whoever computes it. There are so many ``parts`` a thread; several even
-    out what is more work in some places than in others.
+    The caller's thread is one of them. All parts but the last end at a multiple of ``step``: what
+    is computed in steps comes out the same to the last bit, whoever computes it. There are so many
+    ``parts`` a thread; several even out what is more work in some places than in others.
 
     >>> share_out(lambda first, stop: print(first, stop), n=10, step=4, n_jobs=1)
     0 10
