@@ -70,8 +70,9 @@ def both_objectives(
 ) -> tuple[float, float]:
     r"""Return the primal and the dual value for f = K (α y): they enclose the optimum (C20).
 
-    .. math:: P = \tfrac12 \sum_i \alpha_i y_i f_i + \sum_i C_i \max(0, 1 - y_i (f_i + b)),\qquad
-        D = \sum_i \alpha_i - \tfrac12 \sum_i \alpha_i y_i f_i
+    .. math::
+        P &= \tfrac12 \sum_i \alpha_i y_i f_i + \sum_i C_i \max(0, 1 - y_i (f_i + b))\\
+        D &= \sum_i \alpha_i - \tfrac12 \sum_i \alpha_i y_i f_i
 
     >>> both_objectives(np.zeros(2), 0.0, np.zeros(2), np.array([1.0, -1.0]), np.full(2, 3.0))
     (6.0, 0.0)

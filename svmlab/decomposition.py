@@ -83,7 +83,7 @@ def steepest_set(r: Vector, up: Mask, low: Mask, size: int) -> Indices:
     r"""Return the variables of the steepest feasible direction with so many entries (C21).
 
     .. math::
-        & \max_d\ \sum_i y_i r_i d_i \quad\text{where } \sum_i y_i d_i = 0,\ -1 \le d_i \le 1,\\
+        & \max_d\ \sum_i y_i r_i d_i \quad\text{where } \sum_i y_i d_i = 0,\ {-1} \le d_i \le 1,\\
         & y_i d_i \ge 0 \text{ off } I_{\text{low}},\ y_i d_i \le 0 \text{ off } I_{\text{up}},\
         \#\{d_i \ne 0\} \le q  \tag{eq-working-set}
 

@@ -68,7 +68,7 @@ def soft_margin_qp(X: Matrix, y: Vector, C: float | Vector = 1.0) -> QP:
     r"""Write the soft margin with unknowns (w, b, ξ) (S1, C5, M6, C20).
 
     .. math:: \tfrac12\|w\|^2 + \sum_i C_i \xi_i \quad\text{where }
-        -y_i(w \cdot x_i + b) - \xi_i \le -1,\ -\xi_i \le 0  \tag{eq-soft-qp}
+        {-y_i}(w \cdot x_i + b) - \xi_i \le -1,\ {-\xi_i} \le 0  \tag{eq-soft-qp}
 
     >>> soft_margin_qp(np.array([[2.0], [-1.0]]), np.array([1.0, -1.0]), 3.0).q
     array([0., 0., 3., 3.])

@@ -73,8 +73,8 @@ def one_blas_thread() -> Iterator[None]:
     """Hold the library for matrix products to one thread, in a ``with`` or as a decorator.
 
     Its threads wait for each other by spinning, and stand in the way of ours. It is held for the
-    whole process: who comes while somebody holds it changes nothing. Where threadpoolctl is
-    missing, which comes with scikit-learn, nothing is held.
+    whole process: who comes while somebody holds it changes nothing. Without threadpoolctl,
+    which comes with scikit-learn, nothing is held.
 
     >>> with one_blas_thread():
     ...     print("held")

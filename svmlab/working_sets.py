@@ -116,7 +116,7 @@ class _Whole:
     ) -> int:
         """Move pairs, in place, until it is time to look at the progress; return their number."""
         loop = loop_for(n_iter, len(alpha))
-        limit = min(limit, max(len(alpha) if loop is minimise.compiled else 1, n_iter // 10))
+        limit = min(limit, max(1 if loop is minimise.plain else len(alpha), n_iter // 10))
         steps, _ = loop(self.K, self.y, self.C, alpha, r, tol, limit)
         return int(steps)
 

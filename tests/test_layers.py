@@ -53,6 +53,17 @@ def imports(path: Path) -> set[str]:
     return names
 
 
+def printed_by(code: str, *arguments: str) -> str:
+    """Return what a program prints in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)},
+    ).stdout
+
+
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -105,13 +116,7 @@ def test_the_core_runs_with_numpy_alone_and_gives_the_same_answers():
         for path in FILES
         if part(path) not in NOT_CORE
     ]
-    output = subprocess.run(
-        [sys.executable, "-c", PROBE, ",".join(OUTSIDE), ",".join(core)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)},
-    ).stdout
+    output = printed_by(PROBE, ",".join(OUTSIDE), ",".join(core))
     example = worked_example()
     small = solve_dual(example.K, example.y, 10.0, tol=1e-9)
     X = np.random.default_rng(1).normal(size=(1100, 3))
@@ -123,11 +128,22 @@ def test_the_core_runs_with_numpy_alone_and_gives_the_same_answers():
 
 def test_importing_svmlab_loads_neither_numpy_nor_anything_heavy():
     code = f"import svmlab, sys; print([m for m in {['numpy', *OUTSIDE]} if m in sys.modules])"
-    output = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)},
-    ).stdout
-    assert output.strip() == "[]"
+    assert printed_by(code) == "[]\n"
+
+
+SMALL = """
+import sys
+import numpy as np
+from svmlab import SVC, SVR, LinearSVC
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(100, 3))
+y = np.where(X[:, 0] + 0.1 * rng.normal(size=100) > 0, 1.0, -1.0)
+for machine in (SVC(), SVR(), LinearSVC()):
+    machine.fit(X, y).predict(X)
+print("numba" in sys.modules)
+"""
+
+
+def test_a_small_problem_is_solved_before_a_compiler_is_loaded():
+    assert printed_by(SMALL) == "False\n"

@@ -190,7 +190,7 @@ def weights_with_classes(class_weight: Any, classes: NDArray[Any], examples: Exa
     .. math:: \text{balanced: } w_k = \frac{n}{K N_k}  \tag{eq-class-weight}
 
     n and N_k count examples by their weights, so that a weight of 2 is as good as two copies. With
-    K = 2 the costs C w_k are S5's C'/N± for C' = nC/2.
+    K = 2 the costs C w_k are S5's C′/N± for C′ = nC/2.
 
     Parameters
     ----------
