@@ -139,10 +139,11 @@ def run_plan(plan: list[tuple[str, str, int]], folder: Path) -> list[Row]:
                 "per minute": 60 * size / run.wall,
             }
         )
-        same = scores.setdefault(kind, run.scores)
-        both = [student for student in same if student in run.scores]
-        agreeing = sum(abs(same[s] - run.scores[s]) < 1e-9 for s in both)
-        rows[-1]["same scores"] = f"{agreeing} of {len(both)}"
+        first = scores.setdefault(kind, {})  # what each student got when graded first
+        both = [student for student in run.scores if student in first]
+        agreeing = sum(abs(first[s] - run.scores[s]) < 1e-9 for s in both)
+        rows[-1]["same scores"] = f"{agreeing} of {len(both)}" if both else None
+        scores[kind] = run.scores | first
         progress.end()
     return rows
 
