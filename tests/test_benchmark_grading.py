@@ -122,6 +122,6 @@ def test_the_time_of_a_function_that_another_calls_counts_once(monkeypatch: pyte
 @pytest.mark.parametrize("size", [2, pytest.param(12, marks=pytest.mark.full)])
 def test_stock_nbgrader_and_ours_give_the_same_scores(size: int, tmp_path: Path):
     rows = grading.run_plan([("hw1-margins", name, size) for name in (STOCK, OURS)], tmp_path)
-    assert [one["same scores"] for one in rows] == [f"{size} of {size}"] * 2
+    assert [one["same scores"] for one in rows] == [None, f"{size} of {size}"]
     assert all(one["inside s each"] < one["s each"] for one in rows)
     assert all(one["cpu s each"] > 0 and one["peak MB"] > 20 for one in rows)
