@@ -29,6 +29,7 @@ TILE = 1024  # examples that they meet at a time: a block by a tile fits into a 
 PANEL = 2**18  # entries of the dense panel that sparse rows are multiplied with
 DENSE_SHARE = 0.25  # sparse rows with more than that stored are faster as dense ones
 UNEQUAL = 4  # parts a thread where they are not the same work
+GROUPS = 32  # of columns at most, each with sums of its own: the same whatever the threads
 PLAIN_ROWS = 2000  # sparse rows times blocks: fewer are done before a compiler is ready
 
 EPS = float(np.finfo(np.float64).eps)
@@ -331,7 +332,8 @@ class KernelGram:
         order = np.concatenate((used, np.setdiff1d(wanted, used)))
         blocks = KernelBlocks(take(self.X, order), self.kernel, np.float64, self._form)
         weights, total, n, m = v[order], np.zeros(len(order)), len(order), len(used)
-        mirrored = np.zeros((-(-n // TILE), m))  # by the columns that it comes from
+        step = TILE * -(-n // (TILE * GROUPS))
+        mirrored = np.zeros((-(-n // step), m))  # by the group of columns that it comes from
 
         def add_columns(first: int, stop: int) -> None:
             for start in range(0, min(m, stop), blocks.block):
@@ -342,9 +344,9 @@ class KernelGram:
                     beyond = slice(max(rows.stop, columns.start), min(columns.stop, m))
                     if beyond.start < beyond.stop:  # (j, i) for the (i, j) at hand
                         there = slice(beyond.start - columns.start, beyond.stop - columns.start)
-                        mirrored[columns.start // TILE, rows] += values[:, there] @ weights[beyond]
+                        mirrored[columns.start // step, rows] += values[:, there] @ weights[beyond]
 
-        share_out(add_columns, n, TILE, self.n_jobs, UNEQUAL)
+        share_out(add_columns, n, step, self.n_jobs, UNEQUAL)
         total[:m] += mirrored.sum(axis=0)
         entries = np.empty(self.n)
         entries[order] = total

@@ -42,12 +42,12 @@ def share_out(
     >>> share_out(lambda first, stop: print(first, stop), n=10, step=4, n_jobs=1)
     0 10
     """
-    if n_jobs == 1:
-        work(0, n)
-        return
     steps, count = -(-n // step), n_jobs * parts
     ends = [min(n, step * (steps * k // count)) for k in range(count + 1)]
     waiting = deque((a, b) for a, b in itertools.pairwise(ends) if a < b)
+    if n_jobs == 1 or len(waiting) <= 1:
+        work(0, n)
+        return
 
     def next_part() -> tuple[int, int] | None:
         try:
@@ -59,10 +59,11 @@ def share_out(
         while (part := next_part()) is not None:
             work(*part)
 
+    helpers = min(n_jobs, len(waiting)) - 1
     from concurrent.futures import ThreadPoolExecutor  # not where a page runs Python
 
-    with ThreadPoolExecutor(n_jobs - 1) as pool:
-        others = [pool.submit(work_on) for _ in range(n_jobs - 1)]
+    with ThreadPoolExecutor(helpers) as pool:
+        others = [pool.submit(work_on) for _ in range(helpers)]
         work_on()
         for other in others:
             other.result()

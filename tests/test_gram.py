@@ -371,6 +371,18 @@ def test_more_jobs_give_the_same_machine_to_the_last_bit(form, rng):
     np.testing.assert_array_equal(one.decision_function(rows), three.decision_function(rows))
 
 
+@pytest.mark.parametrize("groups", [1, 2, 32])
+def test_products_are_right_and_the_same_for_any_jobs_and_groups(groups, rng, monkeypatch):
+    monkeypatch.setattr("svmlab.gram.GROUPS", groups)
+    X = rng.normal(size=(5000, 3))
+    v = np.where(rng.random(5000) < 0.7, rng.normal(size=5000), 0.0)
+    wanted = np.flatnonzero((v != 0.0) | (rng.random(5000) < 0.5))
+    one, three = (KernelGram(X, gamma=0.3, n_jobs=n).times(v, wanted) for n in (1, 3))
+    np.testing.assert_array_equal(one, three)
+    K = kernel_matrix("rbf", X, gamma=0.3)
+    np.testing.assert_allclose(one, (K @ v)[wanted], atol=1e-10)
+
+
 def test_jobs_work_in_threads_of_their_own_beside_the_callers(rng, monkeypatch):
     X, y = two_classes(rng, 3000)
     at_work = set()

@@ -1,5 +1,6 @@
 """Work in parts, and the library for matrix products held to one thread meanwhile."""
 
+import concurrent.futures
 import threading
 
 import numpy as np
@@ -25,6 +26,17 @@ def test_the_parts_cover_everything_once_and_end_at_steps(n, n_jobs, parts):
     assert done[-1][1] == n
     assert all(stop % 8 == 0 for _, stop in done[:-1])
     assert len(done) <= n_jobs * parts
+
+
+def test_no_more_threads_are_started_than_there_are_parts(monkeypatch):
+    started = []
+    pool = concurrent.futures.ThreadPoolExecutor
+    monkeypatch.setattr(
+        concurrent.futures, "ThreadPoolExecutor", lambda n: started.append(n) or pool(n)
+    )
+    for n in (5, 8, 9, 24):
+        share_out(lambda first, stop: None, n, 8, 64)
+    assert started == [1, 2]  # of two parts and of three, beside the caller
 
 
 def test_what_goes_wrong_in_a_thread_is_raised():
