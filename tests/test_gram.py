@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 from svmlab import SVC, SVR, certify, working_sets
 from svmlab._gram_jit import add_block, add_long_rows, add_rows, sparse_products, store
 from svmlab.dual import intercept_interval, movable
-from svmlab.gram import KEEP_AFTER, Kernel, KernelBlocks, KernelGram, kernel_scores, whole
+from svmlab.gram import KEEP_AFTER, KernelGram, whole
+from svmlab.kernel_blocks import Kernel, KernelBlocks, kernel_scores
 from svmlab.kernels import KERNELS, kernel_decision, kernel_matrix
 from svmlab.regression import svr
 from svmlab.smo import solve_dual

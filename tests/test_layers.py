@@ -19,7 +19,7 @@ from svmlab.smo import solve_dual
 PACKAGE = Path(__file__).parents[1] / "svmlab"
 LAYERS = [
     "_jit types validation rows threads lecture_map",
-    "losses kernels _gram_jit gram margins",
+    "losses kernels _gram_jit kernel_blocks gram margins",
     "primal dual certificates",
     "perceptron gradient _sgd_jit scaled_weights sgd pegasos _coordinate_jit coordinate "
     "_smo_jit working_sets smo qp "

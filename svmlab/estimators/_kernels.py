@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmlab.estimators._base import Examples, SparseAware
-from svmlab.gram import Kernel, KernelGram, kernel_scores
+from svmlab.gram import KernelGram
+from svmlab.kernel_blocks import Kernel, kernel_scores
 from svmlab.kernels import KERNELS
 from svmlab.types import CSR, Indices, Matrix, Rows, Vector
 from svmlab.validation import check_choice, check_positive, check_rows
